@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The three kinds of address. Only [`crate::fcse`] makes an [`Mva`] from a [`Va`], and only the
-//! MMU makes a [`Pa`] from an [`Mva`].
+//! The three kinds of address. Only [`crate::fcse`] makes an [`Mva`] from a [`Va`], and only the MMU makes a
+//! [`Pa`] from an [`Mva`].
 
 macro_rules! address {
     ($(#[$doc:meta])* $name:ident) => {
@@ -33,26 +33,26 @@ macro_rules! address {
 }
 
 address! {
-    /// Virtual address: what an instruction issues.
+    /// Virtual address, as an instruction issues it.
     Va
 }
 address! {
-    /// Modified virtual address: what caches and TLB are tagged with (`DDI0198D 2.3.13`).
+    /// Modified virtual address, the tag of caches and TLBs (`DDI0198D 2.3.13`).
     Mva
 }
 address! {
-    /// Physical address: what the bus carries.
+    /// Physical address, as the bus carries it.
     Pa
 }
 
 impl Pa {
-    /// Start of the line it is in.
+    /// Address of the first byte of the line that holds this address.
     #[inline(always)]
     pub const fn line(self) -> Pa {
         Pa(self.0 & !31)
     }
 
-    /// So many bytes further on.
+    /// The address `bytes` higher.
     #[inline(always)]
     pub const fn plus(self, bytes: u32) -> Pa {
         Pa(self.0.wrapping_add(bytes))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the core asks of its surroundings: five bus transactions, and the time of the next event.
+//! The interface between the core and the memory system: five bus transactions, and the time of the next
+//! event.
 
 use crate::addr::Pa;
 use crate::observe::{Cause, Context, Event, Reaction};
@@ -16,7 +17,7 @@ pub enum Width {
 }
 
 impl Width {
-    /// Ones where a value of this width has its bits.
+    /// Mask of the bits that a value of this width uses.
     #[inline]
     pub const fn mask(self) -> u32 {
         match self {
@@ -37,86 +38,88 @@ impl Width {
     }
 }
 
-/// The bus answered with an error response, or nothing is mapped there.
+/// The bus answered with an error response, or nothing is mapped at the address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BusError;
 
-/// How long a read burst takes, in core cycles from the moment the bus was granted.
+/// Duration of a read burst, in core cycles from the bus grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct BurstTime {
-    /// Until the critical (first) word is in the core.
+    /// Cycles until the critical (first) word is in the core.
     pub first: u32,
-    /// Until the last word is in the core and the bus is free again.
+    /// Cycles until the last word is in the core and the bus is free again.
     pub last: u32,
 }
 
-/// What the surroundings want of the core at a given moment.
+/// Signals that the surroundings drive into the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Signals {
-    /// Level of nIRQ, active true.
+    /// Level of nIRQ; true means asserted.
     pub irq: bool,
-    /// Level of nFIQ, active true.
+    /// Level of nFIQ; true means asserted.
     pub fiq: bool,
-    /// The host wants [`crate::Cpu::run`] to return now (a pin moved, a model limit was hit).
+    /// The host wants [`crate::Cpu::run`] to return now: a pin moved, or a model limit was reached.
     pub attention: bool,
 }
 
 /// The memory system outside the core. `now` is always core cycles since power-on.
 ///
-/// Reads and writes go to a memory map that may hold devices with side effects: each call is one
-/// bus transaction, made exactly once, in program order as the write buffer lets it out.
+/// The memory map may hold devices with side effects. Each call is therefore one bus transaction, made
+/// exactly once, in the order in which the core and its write buffer issue it.
 pub trait Bus: 'static {
-    /// Whether the core tells [`Bus::observe`] what happens inside it. When false, none of the
-    /// telling is compiled in.
+    /// Whether the core reports its internal events to [`Bus::observe`]. If false, the reports are not
+    /// compiled in.
     const OBSERVED: bool = false;
 
-    /// Whether it tells of loads and stores, too. When false, those that hit go their quick way.
+    /// Whether the core also reports loads and stores. If false, hits take the fast path.
     const ACCESSES_OBSERVED: bool = Self::OBSERVED;
 
-    /// Whether the core uses what is there for the host's speed alone: grants, translations and lines
-    /// at hand, kept operations, several instructions between two looks at the horizon. Without any
-    /// of it the core is the definition that tests compare it with.
+    /// Whether the core uses shortcuts that only make the host faster: grants, a table of checked
+    /// translations, I-cache hints, decoded operations, and several instructions between two checks of the
+    /// horizon. Without them the core is the definition that tests compare with.
     const SHORTCUTS: bool = true;
 
-    /// Something happened inside the core. Never called unless [`Bus::OBSERVED`].
+    /// Receives an event inside the core. Called only if [`Bus::OBSERVED`] is true.
     fn observe(&mut self, _context: &Context, _event: Event<'_>) -> Reaction {
         Reaction::Continue
     }
 
-    /// So many core cycles went for `cause`; less than zero: as many of those told before did not, after all. Of the
-    /// instruction that [`Event::Fetch`] told of last, but for what its own fetch took, which is told before it.
-    /// Never called unless [`Bus::OBSERVED`].
+    /// Receives a charge: `cycles` were charged to `cause` (negative: refunded). They belong to the
+    /// instruction of the last [`Event::Fetch`], except for the cycles of an instruction's own fetch, which
+    /// come before its `Event::Fetch`. Called only if [`Bus::OBSERVED`] is true.
     fn spent(&mut self, _cause: Cause, _cycles: i64) {}
 
-    /// One non-burst read. Returns the value zero-extended (in the low bits, whatever the
-    /// address's lane) and the core cycles it takes once the bus is granted.
+    /// Makes one non-burst read. Returns the value, zero-extended in the low bits whatever the byte lane, and
+    /// its duration in core cycles from the bus grant.
     fn read(&mut self, now: u64, pa: Pa, width: Width) -> Result<(u32, u32), BusError>;
 
-    /// One non-burst write. Returns the core cycles the bus is busy.
+    /// Makes one non-burst write. Returns the number of core cycles for which the bus is busy.
     fn write(&mut self, now: u64, pa: Pa, width: Width, value: u32) -> Result<u32, BusError>;
 
-    /// WRAP8 burst: the 32-byte line that holds `pa`, the word at `pa` first on the wire.
-    /// `line[0]` is the word at the line's base address.
+    /// Makes a WRAP8 burst: the 32-byte line that holds `pa`, the word at `pa` first on the wire. `line[0]`
+    /// is the word at the line's base address.
     fn read_line(&mut self, now: u64, pa: Pa, line: &mut [u32; 8]) -> Result<BurstTime, BusError>;
 
-    /// A burst of words from the word-aligned `pa` on, at most 16 and within 1 KB (loads past the cache).
+    /// Makes a read burst of words from the word-aligned `pa` on: at most 16 words, within 1 KB. Uncached
+    /// loads use it.
     fn read_words(&mut self, now: u64, pa: Pa, words: &mut [u32]) -> Result<BurstTime, BusError>;
 
-    /// A burst of words from the word-aligned `pa` on, at most 16 and within 1 KB (cache write-back,
-    /// stores). Returns the core cycles the bus is busy.
+    /// Makes a write burst of words from the word-aligned `pa` on: at most 16 words, within 1 KB. Write-backs
+    /// and stores use it. Returns the number of core cycles for which the bus is busy.
     fn write_words(&mut self, now: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError>;
 
-    /// Lets devices catch up to `now` and returns the signals they drive.
+    /// Lets devices catch up to `now`. Returns the signals that they drive.
     fn advance(&mut self, now: u64) -> Signals;
 
-    /// The cycle at which [`Bus::advance`] must next be called at the latest. Re-read by the core
-    /// after every access that may have reached a device; `<= now` means at once.
+    /// Returns the latest cycle at which the core must call [`Bus::advance`] again; `<= now` means at once.
+    /// The core asks after every access that may have reached a device.
     fn next_event(&self) -> u64;
 
-    /// Reads memory without time or side effects, for debuggers, hashes and disassembly.
-    /// `None` where there is no memory (devices included).
+    /// Reads memory without time or side effects, for debuggers, hashes and disassembly. Returns `None` for
+    /// addresses without memory, devices included.
     fn peek(&self, pa: Pa) -> Option<u8>;
 
-    /// Writes memory without time or side effects, for debuggers and loaders.
+    /// Writes memory without time or side effects, for debuggers and loaders. Returns false for addresses
+    /// without memory.
     fn poke(&mut self, pa: Pa, value: u8) -> bool;
 }

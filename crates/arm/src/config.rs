@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What distinguishes one core or chip from another, as data.
+//! Differences between cores and chips, as data.
 
 use crate::cost::CostTable;
 use crate::model::Core;
 
-/// Size of one cache. Lines are 32 bytes on every core of this family.
+/// Size of one cache. All cores of this family have lines of 32 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheGeometry {
     /// Total size in bytes: a power of two.
@@ -25,22 +25,22 @@ impl CacheGeometry {
     }
 }
 
-/// Who makes room in a set of a cache or the TLB that is full.
+/// Replacement policy of the caches and the TLB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Victims {
-    /// As the core does it: caches pseudo-random or round robin by SCTLR.RR.
+    /// The core's policy. The caches choose pseudo-random or round robin by SCTLR.RR.
     #[default]
     Random,
-    /// Not silicon: lines and entries stay as long as they can, so that stale ones are met.
+    /// Not silicon: lines and entries stay as long as possible, so that software meets stale ones.
     Late,
 }
 
 impl Victims {
-    /// Every policy, by name.
+    /// Every policy with its name.
     pub const ALL: [(&'static str, Victims); 2] =
         [("random", Victims::Random), ("late", Victims::Late)];
 
-    /// Its name.
+    /// Name of the policy.
     pub fn name(self) -> &'static str {
         match self {
             Victims::Random => "random",
@@ -52,25 +52,26 @@ impl Victims {
 /// A core as a chip integrates it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Which.
+    /// The core.
     pub core: &'static Core,
-    /// Instruction cache.
+    /// Geometry of the instruction cache.
     pub icache: CacheGeometry,
-    /// Data cache.
+    /// Geometry of the data cache.
     pub dcache: CacheGeometry,
-    /// Instruction and memory-system costs, core cycles.
+    /// Instruction and memory-system costs, in core cycles.
     pub cost: CostTable,
     /// Start state of the pseudo-random victim counter. Zero stands for the reset value.
     pub victim_seed: u32,
-    /// Who makes room.
+    /// Replacement policy.
     pub victims: Victims,
 }
 
 impl Config {
-    /// A core with caches of these sizes in bytes.
+    /// Returns a core with caches of these sizes, in bytes.
     ///
     /// # Errors
-    /// When there is no such cache.
+    ///
+    /// If the core cannot have a cache of this size.
     pub fn new(
         core: &'static Core,
         icache: u32,

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cycle costs. Issue cycles of instructions follow `DDI0222B 8.1` (ARM9EJ-S); the memory-system
-//! part holds what the manuals leave open, to be calibrated per chip.
+//! Cycle costs. Issue cycles of instructions follow `DDI0222B 8.1` (ARM9EJ-S). The memory-system costs are
+//! those that the manuals leave open; calibrate them for each chip.
 
-/// Costs in core cycles. "Extra" adds to the issue cycle.
+/// Costs in core cycles. "Extra" cycles are added to the issue cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CostTable {
-    /// Cycles between the core's request and the bus grant (synchronisation), each transaction.
+    /// Cycles of each transaction between the core's request and the bus grant (synchronisation).
     pub bus_sync: u32,
-    /// Share of a line fill's tail (after the critical word) the pipeline waits for, in 1/256.
+    /// Share of a line fill's tail (after the critical word) for which the pipeline waits, in 1/256.
     pub tail_exposed_256: u32,
-    /// Added to the descriptor reads of a table walk.
+    /// Cycles of a translation-table walk in addition to its descriptor reads.
     pub walk_overhead: u32,
-    /// D-cache lines looked at by one test-and-clean operation.
+    /// D-cache lines that one test-and-clean operation examines.
     pub lines_tested_per_op: u32,
-    /// Extra cycles of any MCR or MRC to CP15.
+    /// Extra cycles of each MCR or MRC to CP15.
     pub cp15_busy: u32,
 }

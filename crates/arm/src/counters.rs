@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What happened inside the core. Counters see inside and never influence the run.
+//! Event counters of the core. They never influence the run.
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Event counts and cycle sums since power-on. Subtract two snapshots for a window.
+        /// Event counts and cycle sums since power-on. Subtract two snapshots to get the counts of a window.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
         pub struct Counters {
             $($(#[$doc])* pub $name: u64,)*
@@ -17,7 +17,7 @@ macro_rules! counters {
                 vec![$((stringify!($name), self.$name),)*]
             }
 
-            /// What was counted since `earlier`.
+            /// Counts since `earlier`.
             pub fn since(&self, earlier: &Counters) -> Counters {
                 Counters { $($name: self.$name - earlier.$name,)* }
             }
@@ -26,49 +26,50 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Instructions executed, condition failures included.
+    /// Instructions executed, including those whose condition failed.
     instructions,
-    /// Cycles spent waiting for interrupt.
+    /// Cycles spent waiting for an interrupt.
     idle_cycles,
     /// Cycles lost to register interlocks.
     interlock_cycles,
     /// I-cache lines filled.
     icache_fills,
-    /// Cycles instruction fetch waited for line fills.
+    /// Cycles for which instruction fetch waited for line fills.
     icache_fill_cycles,
     /// Uncached instruction fetches from the bus.
     uncached_fetches,
-    /// Cycles waited for uncached instruction fetches.
+    /// Cycles for which instruction fetch waited for uncached fetches.
     uncached_fetch_cycles,
     /// D-cache lines filled.
     dcache_fills,
-    /// Cycles loads waited for line fills.
+    /// Cycles for which loads waited for line fills.
     dcache_fill_cycles,
-    /// Dirty lines (either half) written back because they were victims of a fill.
+    /// Dirty lines that a fill evicted and wrote back, counted once even if both halves are dirty.
     dcache_victims,
     /// Dirty lines written back by CP15 operations.
     dcache_cleans,
-    /// Half-lines of 16 bytes written back, for whatever reason.
+    /// Half-lines of 16 bytes written back, by evictions and by CP15 operations.
     dcache_halves_written,
-    /// Cycles spent in CP15 cache operations (issue, test, write-back waits).
+    /// Cycles spent in CP15 cache operations: issue, test, waits for write-backs.
     cache_op_cycles,
     /// Test-and-clean operations executed.
     test_clean_ops,
-    /// Whole-cache invalidations of the I-cache.
+    /// Invalidations of the whole I-cache.
     icache_invalidates,
-    /// Uncached or device data reads.
+    /// Data reads from uncached pages and devices.
     uncached_reads,
-    /// Cycles waited for uncached or device data reads.
+    /// Cycles for which the core waited for such reads.
     uncached_read_cycles,
-    /// Data accesses translated by the TLB in the slow path that missed it (table walks).
+    /// Translation-table walks: slow-path translations that missed the TLB.
     tlb_walks,
-    /// Cycles spent in table walks.
+    /// Cycles spent in translation-table walks.
     tlb_walk_cycles,
     /// TLB invalidate-all operations.
     tlb_invalidates,
-    /// Stores that went to the write buffer.
+    /// Stores sent past the D-cache: through the write buffer, or unbuffered.
     buffered_stores,
-    /// Cycles stores or loads waited for the write buffer (full, conflicting, unbuffered, drain).
+    /// Cycles for which loads and stores waited for the write buffer (full, conflict, drain) or for an
+    /// unbuffered store.
     write_wait_cycles,
     /// Exceptions entered: undefined, SWI, aborts, IRQ, FIQ.
     exceptions,

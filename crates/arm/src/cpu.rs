@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The processor: registers, the instruction loop, and what ties the units together.
+//! The processor: registers, the instruction loop, and the connection of the units.
 
 use crate::addr::Va;
 use crate::bus::{Bus, Signals};
@@ -18,94 +18,100 @@ use crate::observe::Cause;
 use crate::psr;
 use crate::write_buffer::Biu;
 
-/// Marker: the access faulted and the exception has already been entered. The instruction must
-/// return at once and leave every register as it was (base-restored abort model).
+/// Marker: the access faulted and the exception is entered. The instruction returns and changes no register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aborted;
 
-/// Result of a memory access made by an instruction.
 pub type Access<T> = Result<T, Aborted>;
 
-/// Why [`Cpu::run`] returned.
+/// Reason for which [`Cpu::run`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// The cycle limit was reached.
     Limit,
     /// The bus asked for attention.
     Attention,
-    /// Waiting for interrupt with nothing left that could raise one.
+    /// The core waits for an interrupt, and no pending event can raise one.
     Asleep,
     /// The core takes exception after exception without executing an instruction.
     ExceptionLoop,
-    /// A CP15 access the model does not cover, made by the instruction before `pc`.
+    /// The instruction before `pc` accessed CP15 in a way that the model does not cover.
     UnmodelledCp15 {
         /// The MCR or MRC, as `opc1, CRn, CRm, opc2` in bytes from the top.
         operation: u32,
     },
 }
 
-/// Where instructions come from at the moment.
+/// Source of the next instructions.
 #[derive(Clone, Copy)]
 pub(crate) struct FetchState {
-    /// Address in the current line, or [`NO_LINE`]: look the line up.
+    /// Address within the current line; [`NO_LINE`] makes the next fetch look the line up.
     line_pc: u32,
     /// Slot of the current line's operations.
     pub(crate) slot: usize,
-    /// 4 KB (VA[31:12]) and translation epoch in which cached fetches were last allowed.
+    /// 4 KB page (VA[31:12]) and translation epoch in which cacheable fetches were last allowed.
     pub(crate) page: u32,
     pub(crate) epoch: u64,
-    /// The state the loop executes; a change of it leaves the loop.
+    /// Instruction set state of the running loop; a change of it ends the loop.
     thumb: bool,
-    /// The translation of the last fetch that asked for one.
+    /// Translation of the last fetch that needed one.
     pub(crate) resolved: Resolved,
 }
 
-/// Matches no pc, whose bit 0 is clear.
+/// Matches no pc, because bit 0 of a pc is clear.
 const NO_LINE: u32 = 1;
-/// Bits in which two addresses of the same line, and only those, agree.
+/// Address bits that are equal for all addresses of a line.
 const LINE: u32 = !0x1e;
 
-/// An ARM9-class core and everything inside its bus interface. What each instruction touches comes
-/// first, in few lines of the host's cache and at offsets that its instructions have a byte for.
+/// An ARM9-class core. Comments between the fields name the files that define and change them. Each instruction uses
+/// the first fields, which share few lines of the host's cache and have offsets of one byte.
 #[derive(Clone)]
 #[repr(C, align(64))]
 pub struct Cpu<B: Bus> {
-    /// Registers of the current mode. `r[15]` is the pc an operand reads (instruction + 8 or + 4).
+    // Registers: isa/, psr.rs. Time: cpu/time.rs; end of the loop: cpu.rs. Pending results: cpu/interlock.rs.
+    /// Registers of the current mode. `r[15]` is the pc as an operand reads it (instruction + 8, or + 4 in Thumb).
     pub(crate) r: [u32; 16],
     /// Core cycles since power-on.
     pub(crate) cycles: u64,
-    /// The loop leaves when `cycles` reaches this; zero makes it leave after this instruction.
+    /// The loop ends when `cycles` reaches this; zero ends it after the current instruction.
     pub(crate) horizon: u64,
     pub(crate) interlock: Interlock,
-    /// Address of the next instruction to execute; instructions that branch overwrite it.
+
+    // Control flow: cpu.rs, isa/branch.rs, cpu/exception.rs. Flags: isa/. CPSR: psr.rs.
+    /// Address of the next instruction to execute; branches overwrite it.
     pub(crate) pc: u32,
-    /// NZCV in bits 31:28 and Q in bit 27; the rest is zero.
+    /// NZCV in bits 31:28 and Q in bit 27; the other bits are zero.
     pub(crate) flags: u32,
     /// CPSR bits 26:0 (mode, T, I, F, J).
     pub(crate) control: u32,
+
+    // FCSE: fcse.rs, cpu/cp15.rs. Fetch: cpu.rs, cpu/fetch.rs. Caches: icache.rs, dcache.rs (filled in cpu/memory.rs).
     pub(crate) data_relocation: Relocation,
     pub(crate) fetch: FetchState,
-    /// Of the next instruction and of the one behind it: they are fetched already.
+    /// FCSE of the next instruction and of the one after it: both are fetched already.
     pub(crate) fetch_relocation: Relocation,
     pub(crate) following_relocation: Relocation,
     pub(crate) icache: ICache<B>,
     pub(crate) dcache: DCache,
 
-    /// r13, r14 of each bank while it is not the current one.
+    // Banked registers: psr.rs.
+    /// r13 and r14 of each bank except the current one.
     pub(crate) banked: [[u32; 2]; 6],
-    /// r8..r12 of the modes other than FIQ while in FIQ, and of FIQ otherwise.
+    /// r8 to r12 of the bank that is not current: FIQ's, or in FIQ mode those of the other modes.
     pub(crate) other_r8_12: [u32; 5],
     /// SPSR of each bank; index 0 is unused.
     pub(crate) spsr: [u32; 6],
 
+    // Waiting for an interrupt: cpu/cp15.rs. Signals and reasons to return: `slice` and `prefetch_abort` in cpu.rs.
     pub(crate) waiting: bool,
-    /// As last sampled.
+    /// Signals as last sampled.
     signals: Signals,
     pub(crate) exit: Option<Exit>,
-    /// Instruction count at the last prefetch abort, and how many came without an instruction.
+    /// Instruction count at the last prefetch abort, and number of prefetch aborts at this count.
     abort_chain: (u64, u32),
 
-    /// What happened and how many cycles it took. Cleared only by power-on.
+    // Units: counters.rs, mmu.rs, write_buffer.rs, config.rs, cpu/cp15.rs, isa/table.rs, model/, cpu/debug.rs.
+    /// Event counts and cycle sums. Only power-on clears them.
     pub counters: Counters,
     pub(crate) mmu: Mmu,
     pub(crate) biu: Biu,
@@ -114,11 +120,11 @@ pub struct Cpu<B: Bus> {
     pub(crate) decode: DecodeTable<B>,
     pub(crate) cp15_rows: &'static Rows<B>,
     pub(crate) watch: Watch,
-    /// The world outside the core.
+    /// The memory system outside the core.
     pub bus: B,
 }
 
-/// Bit n of entry c: condition c passes when NZCV is n.
+/// Bit n of entry c: condition c passes if NZCV is n.
 const CONDITIONS: [u16; 16] = {
     let mut table = [0u16; 16];
     let mut nzcv = 0;
@@ -154,12 +160,11 @@ const CONDITIONS: [u16; 16] = {
     table
 };
 
-/// Prefetch aborts in a row, with no instruction executed between them, that end the run.
+/// Number of prefetch aborts without an instruction between them that ends the run.
 const ABORT_CHAIN_LIMIT: u32 = 8;
 
 impl<B: Bus> Cpu<B> {
-    /// A core at power-on: Supervisor, interrupts masked, pc at the reset vector, caches and MMU
-    /// off and empty.
+    /// Returns a core at power-on: Supervisor mode, interrupts masked, pc at the reset vector, caches and MMU off.
     pub fn new(config: Config, bus: B) -> Cpu<B> {
         let undecoded = Op::undecoded(Cpu::<B>::decode_and_execute);
         Cpu {
@@ -214,19 +219,17 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Its issue cycles.
     #[inline(always)]
     pub(crate) fn timing(&self) -> &'static Timing {
         &self.config.core.timing
     }
 
-    /// What the core does differently from others.
     #[inline(always)]
     pub(crate) fn behaviour(&self) -> &'static Behaviour {
         &self.config.core.behaviour
     }
 
-    /// Runs until `limit` (core cycles since power-on) or until something else ends it.
+    /// Runs until `limit` (core cycles since power-on), or until an [`Exit`] ends the run.
     pub fn run(&mut self, limit: u64) -> Exit {
         loop {
             if self.cycles >= limit {
@@ -238,12 +241,12 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Executes one instruction (or takes one interrupt, or sleeps until the next event).
+    /// Executes one instruction, or takes one interrupt, or sleeps until the next event.
     pub fn step(&mut self) -> Option<Exit> {
         self.slice(self.cycles + 1)
     }
 
-    /// Up to the next event, interrupt, or limit.
+    /// Runs until the next event, the next interrupt, or `limit`.
     fn slice(&mut self, limit: u64) -> Option<Exit> {
         self.biu.retire(&mut self.bus, self.cycles);
         let signals = self.bus.advance(self.cycles);
@@ -261,7 +264,7 @@ impl<B: Bus> Cpu<B> {
             self.take_exception(Exception::Irq);
         }
         self.horizon = limit.min(self.bus.next_event());
-        // An instruction at a time: the third behind a PID write is fetched while it executes.
+        // One instruction at a time: meanwhile the third one after a PID write is fetched.
         let (from, pid) = (self.pc, self.cp15.pid);
         let old_pid = self.fetched_under_old_pid();
         if old_pid {
@@ -293,15 +296,14 @@ impl<B: Bus> Cpu<B> {
         None
     }
 
-    /// Makes the next instruction look its line and its translation up again.
+    /// Makes the next instruction look up its line and its translation again.
     pub(crate) fn refetch(&mut self) {
         self.fetch.line_pc = NO_LINE;
         self.fetch.epoch = u64::MAX;
     }
 
-    /// To be called after any change of mode, T, I or F: privilege of accesses, interrupt sampling
-    /// and instruction state depend on them. Masking more than before needs nothing, and unmasking
-    /// nothing either while no interrupt waits: the bus announces those that come.
+    /// Updates what depends on mode, T, I and F; callers call it after each change of these bits. Masking needs no
+    /// action, nor does unmasking while no interrupt is pending: the bus announces new interrupts.
     pub(crate) fn context_changed(&mut self) {
         let privileged = self.control & psr::MODE != 0x10;
         if privileged != self.mmu.privileged() {
@@ -317,10 +319,9 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// The instruction loop: at least one instruction, then on until the horizon.
-    ///
-    /// The operation behind the current one is looked up before the current one executes. Mostly it
-    /// is the next, and the host then knows early where it is to jump.
+    /// The instruction loop: executes at least one instruction, then continues until the horizon. The loop looks up
+    /// the operation after the current one before it executes the current one. Usually that operation is the next
+    /// one, so the host knows its jump target early.
     fn execute<const THUMB: bool>(&mut self) {
         let size = if THUMB { 2 } else { 4 };
         let mut count = 0;
@@ -349,7 +350,7 @@ impl<B: Bus> Cpu<B> {
             if B::OBSERVED {
                 self.tell_fetch(pc);
             }
-            // One comparison says that it executes and waits for nothing: see `Op`.
+            // One comparison checks that the operation always executes and waits for no result: see `Op`.
             if self.interlock.0 | op.header() <= Op::<B>::CYCLES {
                 self.spend(Cause::Instruction, op.header());
                 (op.exec)(self, op);
@@ -366,7 +367,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Stands in for every operation not executed since its line was filled.
+    /// Decodes and executes an operation that has not executed since its line was filled.
     fn decode_and_execute(&mut self, _: Op<B>) {
         let thumb = self.control & psr::T != 0;
         let pc = self.pc.wrapping_sub(if thumb { 2 } else { 4 });
@@ -395,15 +396,15 @@ impl<B: Bus> Cpu<B> {
         self.enter_line_anew(pc, THUMB)
     }
 
-    /// Whether [`FetchState::resolved`] is the translation of `pc`, allowed and cacheable. Then the prefetch
-    /// buffer is empty: an uncached fetch forgets the page, and whoever learns it empties the buffer.
+    /// Whether [`FetchState::resolved`] translates `pc`, allows the fetch, and is cacheable. If so, the prefetch
+    /// buffer is empty: an uncached fetch forgets the page, and a lookup that finds the page again empties the
+    /// buffer.
     #[inline(always)]
     pub(crate) fn is_page_known(&self, pc: u32) -> bool {
         B::SHORTCUTS && pc >> 12 == self.fetch.page && self.fetch.epoch == self.mmu.epoch()
     }
 
-    /// The same by the translation and the cache; or the prefetch buffer, which is none: every uncached
-    /// fetch is to come here.
+    /// Makes the line current by translation and lookup, or by the prefetch buffer. Every uncached fetch comes here.
     #[inline(never)]
     fn enter_line_anew(&mut self, pc: u32, thumb: bool) -> Result<(), Fault> {
         let before = self.cycles;
@@ -415,7 +416,7 @@ impl<B: Bus> Cpu<B> {
             self.fetch.line_pc = NO_LINE;
             return Ok(());
         }
-        // Not the one behind it, wherever this one is cached.
+        // A cacheable fetch discards the prefetch buffer.
         self.icache.prefetch = None;
         self.fetch.slot = match self.icache.hint(mva, thumb) {
             Some(slot) => slot,
@@ -429,9 +430,8 @@ impl<B: Bus> Cpu<B> {
         Ok(())
     }
 
-    /// Of an instruction that could not be fetched, for which the loop has ended.
     fn prefetch_abort(&mut self, fault: Fault) {
-        // Its line was left, whether or not the vector is in it, too.
+        // The current line has been left, even if it also holds the vector.
         self.fetch.line_pc = NO_LINE;
         match self.behaviour().one_fault_status {
             false => self.cp15.ifsr = fault.fsr(),
@@ -463,12 +463,12 @@ impl<B: Bus> Cpu<B> {
         self.refetch();
     }
 
-    /// Register `n` of the current mode; 15 is the next instruction's address.
+    /// Register `n` of the current mode; 15 is the address of the next instruction.
     pub fn register(&self, n: usize) -> u32 {
         if n == 15 { self.pc } else { self.r[n & 15] }
     }
 
-    /// Sets register `n` of the current mode; 15 continues elsewhere.
+    /// Sets register `n` of the current mode; 15 continues at another address.
     pub fn set_register(&mut self, n: usize, value: u32) {
         if n == 15 {
             self.set_pc(value);
@@ -477,7 +477,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// What the core is.
+    /// Configuration of the core.
     pub fn config(&self) -> &Config {
         &self.config
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Data cache: virtually indexed, virtually tagged by MVA, holding the data (`DDI0198D 4`).
+//! Data cache: virtually indexed, virtually tagged by MVA, holds the data (`DDI0198D 4`).
 //!
-//! Each line keeps the physical address it was filled from, so a write-back needs no translation,
-//! and two dirty bits, one a half of 16 bytes. Allocation is on read misses; on XScale also on write misses
-//! where a page says so, and by an operation that reads nothing.
+//! Each line keeps the physical address from which it was filled, so a write-back needs no translation. It
+//! has two dirty bits, one for each half of 16 bytes. Read misses allocate a line. On XScale, write misses in
+//! pages that ask for it and an operation that reads nothing allocate lines, too.
 //!
-//! XScale has a mini data cache beside the other: its lines follow the others here. A page says which of the
-//! two is filled; a line is found in either.
+//! XScale also has a mini data cache, whose lines follow those of the main cache here. The page decides which
+//! of the two is filled; a lookup finds a line in either.
 
 use crate::addr::{Mva, Pa};
 use crate::config::{CacheGeometry, Victims};
@@ -18,14 +18,14 @@ use crate::victim::{Held, Replacement, Victim};
 const MINI_LINES: usize = 64;
 const MINI_WAYS: u32 = 2;
 
-/// Physical address of a line that was not filled from memory. No line begins there.
+/// Physical address of a line that was not filled from memory. No line begins at this address.
 const NOWHERE: Pa = Pa(1);
 
 const VALID: u32 = 1;
-/// Set on valid lines only.
+/// Set only on valid lines.
 const DIRTY: u32 = 0b110;
 
-/// A dirty line on its way to memory.
+/// A dirty line to be written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dirty {
     /// Physical address of the line.
@@ -36,7 +36,7 @@ pub struct Dirty {
     pub data: [u32; 8],
 }
 
-/// The words of a line, in one line of the host's cache.
+/// The words of a line, within one line of the host's cache.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
 struct Line([u32; 8]);
@@ -47,18 +47,18 @@ pub struct DCache {
     ways: u32,
     way_shift: u32,
     set_mask: u32,
-    /// MVA of the line, dirty halves in bits 2:1, valid in bit 0.
+    /// For each line: its MVA, dirty halves in bits 2:1, valid in bit 0.
     tags: Vec<u32>,
     pas: Vec<Pa>,
     data: Vec<Line>,
     /// Victim selection and lockdown.
     pub victim: Victim,
-    /// Where test-and-clean goes on looking.
+    /// Line at which the next test-and-clean operation starts.
     scan: usize,
-    /// First line of the mini data cache, or the number of lines where there is none.
+    /// First line of the mini data cache, or the number of lines if there is none.
     mini: usize,
     mini_victim: Victim,
-    /// Whether a line was ever claimed.
+    /// Whether any line was ever claimed.
     claimed: bool,
 }
 
@@ -83,19 +83,19 @@ impl State for DCache {
         self.mini_victim.restore(from)?;
         self.claimed.restore(from)?;
         let mut lines = self.tags.iter().zip(&self.pas);
-        // A claimed line has its address when it is dirty.
+        // Only a clean claimed line may have no address.
         let placed = |(tag, pa): (&u32, &Pa)| {
             *pa == pa.line() || *pa == NOWHERE && self.claimed && tag & DIRTY == 0
         };
         match self.scan < self.tags.len() && lines.all(placed) {
             true => Ok(()),
-            false => Err(Damaged("the cache has no such line")),
+            false => Err(Damaged("a line or the scan position of the D-cache is invalid")),
         }
     }
 }
 
 impl DCache {
-    /// An empty cache.
+    /// Returns an empty cache.
     pub fn new(
         geometry: CacheGeometry,
         replacement: Replacement,
@@ -118,8 +118,8 @@ impl DCache {
         }
     }
 
-    /// The same with a mini data cache beside it, if there `is` one. It goes round whatever the policy:
-    /// the line of a set that was filled first makes room, and software makes use of that.
+    /// Adds a mini data cache if the core has one (`is`). Its replacement is round robin under every policy:
+    /// software relies on the eviction of the line that was filled first.
     pub fn with_mini(mut self, is: bool) -> DCache {
         if is {
             let lines = self.mini + MINI_LINES;
@@ -137,7 +137,7 @@ impl DCache {
         (mva >> 5 & self.set_mask) as usize
     }
 
-    /// The line that holds `mva`.
+    /// Returns the line that holds `mva`.
     #[inline(always)]
     pub fn find(&self, mva: Mva) -> Option<usize> {
         let first = self.set(mva.0) << self.way_shift;
@@ -150,7 +150,7 @@ impl DCache {
         }
     }
 
-    /// First line of the mini cache's set for `mva`.
+    /// First line of the mini data cache's set for `mva`.
     fn mini_set(&self, mva: Mva) -> usize {
         self.mini + (mva.0 as usize / 32 * 2) % MINI_LINES
     }
@@ -166,7 +166,7 @@ impl DCache {
         &self.data[line].0
     }
 
-    /// Writes a word into a line that was found; `mva` selects the word.
+    /// Writes a word into a line; `mva` selects the word.
     #[inline(always)]
     pub fn write(&mut self, line: usize, mva: Mva, value: u32, mask: u32, dirty: bool) {
         let word = &mut self.data[line].0[(mva.0 >> 2 & 7) as usize];
@@ -176,7 +176,7 @@ impl DCache {
         }
     }
 
-    /// Words of a line from word `first` on, which makes it dirty.
+    /// The words of a line from word `first` on, for writing. Marks the line dirty.
     #[inline(always)]
     pub fn words_to_write(&mut self, line: usize, first: usize, count: u32) -> &mut [u32] {
         let end = first + count as usize;
@@ -184,8 +184,8 @@ impl DCache {
         &mut self.data[line].0[first..end]
     }
 
-    /// Chooses the line to fill for `mva`, and empties it. Also returns the MVA of a valid line that
-    /// was there, and what of it has to be written back.
+    /// Chooses the line to fill for `mva` and empties it. Also returns the MVA of the victim, if a valid line
+    /// was there, and the data to write back.
     #[inline]
     pub fn allocate(&mut self, mva: Mva) -> (usize, Option<Mva>, Option<Dirty>) {
         let first = self.set(mva.0) << self.way_shift;
@@ -198,7 +198,7 @@ impl DCache {
         self.empty(first + way as usize)
     }
 
-    /// The same in the mini data cache.
+    /// Does the same in the mini data cache.
     pub fn allocate_mini(&mut self, mva: Mva) -> (usize, Option<Mva>, Option<Dirty>) {
         let first = self.mini_set(mva);
         let way = self
@@ -207,7 +207,7 @@ impl DCache {
         self.empty(first + way as usize)
     }
 
-    /// The same by the set's pointer, whatever the policy.
+    /// Does the same by the set's pointer, under every policy.
     pub fn allocate_in_turn(&mut self, mva: Mva) -> (usize, Option<Mva>, Option<Dirty>) {
         let first = self.set(mva.0) << self.way_shift;
         let way = self.victim.choose_in_turn(first);
@@ -222,7 +222,7 @@ impl DCache {
         (line, victim, dirty)
     }
 
-    /// Makes an allocated line one of `mva` that has not been filled, with whatever `data`.
+    /// Assigns an allocated line to `mva` without a fill. Its contents are `data`.
     pub fn claim(&mut self, line: usize, mva: Mva, data: [u32; 8]) {
         self.tags[line] = (mva.0 & !31) | VALID;
         self.pas[line] = NOWHERE;
@@ -230,13 +230,13 @@ impl DCache {
         self.data[line] = Line(data);
     }
 
-    /// Whether a line was claimed and not stored to.
+    /// Whether a line was claimed and not stored to since.
     #[inline(always)]
     pub fn is_nowhere(&self, line: usize) -> bool {
         self.claimed && self.pas[line] == NOWHERE
     }
 
-    /// A claimed line is stored to: it is of the memory that the store's page names.
+    /// Assigns a claimed line to the memory that the page of its first store names.
     pub fn place(&mut self, line: usize, pa: Pa) {
         self.pas[line] = pa.line();
     }
@@ -262,7 +262,7 @@ impl DCache {
         (tag & VALID != 0).then_some((Mva(tag & !31), (tag >> 1 & 3) as u8))
     }
 
-    /// Whether a line is one of the mini data cache, and its set and way.
+    /// Whether a line belongs to the mini data cache, and its set and way.
     pub fn place_of(&self, line: usize) -> (bool, (u32, u32)) {
         let (n, ways, mini) = match line.checked_sub(self.mini) {
             Some(n) => (n as u32, MINI_WAYS, true),
@@ -276,7 +276,7 @@ impl DCache {
         self.tags.len()
     }
 
-    /// The line a set/way operand names (`DDI0198D 2.3.7`: way in the top bits, set from bit 5).
+    /// The line that a set/way operand names (`DDI0198D 2.3.7`: way in the top bits, set from bit 5 on).
     pub fn line_by_index(&self, operand: u32) -> usize {
         let way = if self.way_shift == 0 {
             0
@@ -286,7 +286,7 @@ impl DCache {
         ((operand >> 5 & self.set_mask) << self.way_shift | way) as usize
     }
 
-    /// Marks a line clean; returns what has to be written back.
+    /// Marks a line clean. Returns the data to write back.
     #[inline]
     pub fn take_dirty(&mut self, line: usize) -> Option<Dirty> {
         let tag = self.tags[line];
@@ -302,12 +302,12 @@ impl DCache {
         })
     }
 
-    /// Discards a line, dirty or not.
+    /// Invalidates a line, dirty or not.
     pub fn invalidate(&mut self, line: usize) {
         self.tags[line] = 0;
     }
 
-    /// Discards everything, dirty or not, but what is locked by lines.
+    /// Invalidates all lines, dirty or not, except those that are locked line by line.
     pub fn invalidate_all(&mut self) {
         if self.victim.holds_any() {
             for line in 0..self.tags.len() {
@@ -320,12 +320,12 @@ impl DCache {
         }
     }
 
-    /// Whether a line stays when all are discarded.
+    /// Whether a line survives an invalidate-all.
     pub fn holds(&self, line: usize) -> bool {
         line < self.mini && self.victim.holds(line)
     }
 
-    /// Looks at up to `lines` lines from where the last call stopped. Returns the first dirty one.
+    /// Tests up to `lines` lines, starting where the last call stopped. Returns the first dirty one.
     pub fn test(&mut self, lines: u32) -> Option<usize> {
         for _ in 0..lines {
             let line = self.scan;
@@ -338,7 +338,7 @@ impl DCache {
         None
     }
 
-    /// Whether any line is dirty. Looks first where test-and-clean will go on.
+    /// Whether any line is dirty. Starts where the next test-and-clean operation starts.
     pub fn any_dirty(&self) -> bool {
         let (before, after) = self.tags.split_at(self.scan);
         let dirty = |tags: &[u32]| tags.iter().fold(0, |all, tag| all | tag) & DIRTY != 0;

@@ -1,32 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fast Context Switch Extension: the only place where a [`Va`] becomes an [`Mva`]
-//! (`DDI0198D 2.3.13`).
+//! Fast Context Switch Extension: the only place where a [`Va`] becomes an [`Mva`] (`DDI0198D 2.3.13`).
 //!
-//! `MVA = VA + (PID << 25)` when VA[31:25] is zero, else `MVA = VA`. It holds for instruction and
-//! data addresses of every mode while the MMU is on. Operands of cache and TLB operations by
-//! address are MVAs already: software passes them as such. The two instructions behind the one
-//! that writes the register have been fetched under the old PID.
+//! `MVA = VA + (PID << 25)` if VA[31:25] is zero, else `MVA = VA`. This holds for instruction and data
+//! addresses of every mode while the MMU is on. The operands of cache and TLB operations by address are
+//! already MVAs. The two instructions after a write of the PID register were fetched under the old PID.
 
 use crate::addr::{Mva, Va};
 
-/// The PID register in effect for one of the two sides (instruction, data).
+/// The PID that applies to one side (instruction or data).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Relocation {
-    /// PID in bits 31:25, zero while the MMU is off.
+    /// PID in bits 31:25; zero while the MMU is off.
     base: u32,
 }
 
 crate::state!(Relocation: base);
 
 impl Relocation {
-    /// Relocation by CP15 c13,c0,0's value; none while the MMU is off.
+    /// Returns the relocation for the value of CP15 c13,c0,0; none while the MMU is off.
     pub fn new(register: u32, mmu_on: bool) -> Relocation {
         Relocation {
             base: if mmu_on { register & 0xfe00_0000 } else { 0 },
         }
     }
 
-    /// The modified virtual address of `va`.
+    /// Returns the modified virtual address of `va`.
     #[inline(always)]
     pub fn apply(self, va: Va) -> Mva {
         Mva(if va.0 < 1 << 25 {

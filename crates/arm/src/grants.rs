@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! D-cache lines that the current context may read or write, found in one comparison.
+//! Grants: D-cache lines that the current context may read or write, found by one comparison.
 //!
-//! In front of TLB and cache, for the host's speed only: a grant is given for a line that is in the
-//! cache and a page whose checked translation is at hand, and taken back when either goes. What it
-//! leads to is the modelled cache's own line, so it changes no result and no cycle.
+//! The table stands in front of the TLB and the D-cache and only makes the host faster. A line gets a grant
+//! when it is in the cache and a checked translation of its page is in the fast table. It loses the grant
+//! when either goes. A grant leads to the modelled cache's own line, so it changes no result and no cycle.
 
 use crate::addr::Mva;
 
-/// Grants, chosen by address: lines this many apart share one.
+/// Number of grants. The address selects the grant; lines this many lines apart share one.
 const GRANTS: usize = 512;
 
-/// Matches no line: no context has all bits set ([`crate::mmu::Mmu`] sees to that).
+/// Matches no line: no context has all bits set ([`crate::mmu::Mmu`] ensures this).
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 struct Grant {
-    /// Address of the line and context, or [`NONE`], for reads.
+    /// Address of the line and context for reads, or [`NONE`].
     read: u32,
-    /// The same for writes that stay in the cache.
+    /// Address of the line and context for writes that stay in the cache, or [`NONE`].
     write: u32,
     line: u32,
 }
@@ -29,16 +29,16 @@ const EMPTY: Grant = Grant {
     line: 0,
 };
 
-/// What may be accessed at once.
+/// The table of grants.
 #[derive(Clone)]
 pub struct Grants {
     entries: [Grant; GRANTS],
-    /// Privilege and domain register, a number in bits 4:2.
+    /// Number of the context (privilege and domain access control), in bits 4:2.
     context: u32,
 }
 
 impl Grants {
-    /// None.
+    /// Returns a table without grants.
     pub fn new() -> Grants {
         Grants {
             entries: [EMPTY; GRANTS],
@@ -46,7 +46,7 @@ impl Grants {
         }
     }
 
-    /// Sets the number (0 to 6) of the context that accesses are made in.
+    /// Sets the number (0 to 6) of the context of the accesses that follow.
     pub fn set_context(&mut self, number: u32) {
         self.context = number << 2;
     }
@@ -56,27 +56,27 @@ impl Grants {
         mva.0 as usize / 32 % GRANTS
     }
 
-    /// What a grant for `mva` has. `misaligned` is the mask of the bits that must be clear.
+    /// Key of a grant for `mva`. `misaligned` is the mask of the address bits that must be clear.
     #[inline(always)]
     fn key(&self, mva: Mva, misaligned: u32) -> u32 {
         mva.0 & (!31 | misaligned) | self.context
     }
 
-    /// The line to read `mva` from.
+    /// Returns the line from which `mva` may be read.
     #[inline(always)]
     pub fn read(&self, mva: Mva, misaligned: u32) -> Option<usize> {
         let grant = &self.entries[Self::slot(mva)];
         (grant.read == self.key(mva, misaligned)).then_some(grant.line as usize)
     }
 
-    /// The line to write `mva` to, which becomes dirty.
+    /// Returns the line to which `mva` may be written. The caller marks it dirty.
     #[inline(always)]
     pub fn write(&self, mva: Mva, misaligned: u32) -> Option<usize> {
         let grant = &self.entries[Self::slot(mva)];
         (grant.write == self.key(mva, misaligned)).then_some(grant.line as usize)
     }
 
-    /// Gives a grant for the line that holds `mva`.
+    /// Grants accesses to the line that holds `mva`.
     #[inline]
     pub fn give(&mut self, mva: Mva, line: usize, read: bool, write: bool) {
         let key = self.key(mva, 0);
@@ -87,13 +87,13 @@ impl Grants {
         };
     }
 
-    /// The line of `mva` leaves the cache.
+    /// Revokes the grant for the line of `mva`, which leaves the cache.
     #[inline]
     pub fn take(&mut self, mva: Mva) {
         self.entries[Self::slot(mva)] = EMPTY;
     }
 
-    /// All lines leave the cache, or translations have changed.
+    /// Revokes all grants: all lines leave the cache, or translations have changed.
     pub fn take_all(&mut self) {
         self.entries.fill(EMPTY);
     }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instruction cache: virtually tagged by MVA. A line's words are what it was filled with, so stale
-//! instructions stay stale until software invalidates them.
+//! Instruction cache: virtually tagged by MVA. A line keeps the words of its fill, so stale instructions stay stale
+//! until software invalidates them.
 //!
-//! Decoded operations belong to the words they were decoded from, and to the state, A32 or Thumb.
-//! They are kept in slots chosen by physical address, so that a line that comes back with the same
-//! words, as after every change of address space, finds its operations again. A slot that a line
-//! uses is never given other words: a fill that finds its slots taken by different words uses the
-//! line's own slot instead.
+//! Decoded operations depend on their words and on the state, A32 or Thumb. They are kept in slots that the physical
+//! address selects. A line that returns with the same words, as after each change of address space, therefore finds
+//! its operations again. A slot that a line uses never gets other words: if a fill finds its slots taken by other
+//! words, it uses the line's own slot.
 //!
-//! One more line, behind the real ones, is the prefetch buffer of uncached fetches
-//! (`DDI0198D 7.1`: four words, sequential only).
+//! One more line, after the real ones, is the prefetch buffer of uncached fetches (`DDI0198D 7.1`: four words,
+//! sequential only).
 
 use crate::addr::{Mva, Pa};
 use crate::bus::Bus;
@@ -19,16 +18,16 @@ use crate::tag::way_of;
 use crate::victim::{Held, Replacement, Victim};
 
 const VALID: u32 = 1;
-/// In a hint: the operations are Thumb's.
+/// In a hint: the operations are Thumb operations.
 const THUMB: u32 = 2;
 
-/// Slots of A32 operations shared by physical address, a power of two.
+/// Number of shared slots of A32 operations, which the physical address selects; a power of two.
 const SHARED: usize = 32768;
-/// The same for Thumb.
+/// Number of shared slots of Thumb operations.
 const SHARED_THUMB: usize = 2048;
 
-/// The two that the line at `pa` may have. Lines that have the first in common, 1 MB apart in
-/// A32, differ in the second.
+/// The two shared slots for the line at `pa`. Lines with the same first slot (1 MB apart in A32) differ in the
+/// second.
 #[inline]
 fn shared_slots(pa: Pa, shared: usize) -> [usize; 2] {
     let first = pa.0 as usize / 32;
@@ -36,20 +35,20 @@ fn shared_slots(pa: Pa, shared: usize) -> [usize; 2] {
     [first % shared, (first + apart) % shared]
 }
 
-/// Where the operations of a line are: looked at first, without effect on anything modelled. From the
-/// lowest bit on: MVA of the line with the state it was entered in and valid in bit 0; the generation;
-/// the slot of its operations for that state.
+/// Location of a line's operations, which a lookup checks first, without effect on the model. From bit 0 on: MVA of
+/// the line, with the state in which it was entered and valid in bit 0; the generation; the slot of its operations in
+/// that state.
 type Hint = u64;
-/// A generation further.
+/// One generation.
 const GENERATION: Hint = 1 << 32;
-/// A slot further.
+/// One slot.
 const SLOT: Hint = 1 << 48;
 
-/// Hints, chosen by address: lines this many apart share one.
+/// Number of hints. The address selects the hint; lines this many lines apart share one.
 const HINTS: usize = 2048;
 
-/// Decoded operations, one a word, in two lines of the host's cache. An A32 operation contains the
-/// word it was decoded from, also before it is decoded.
+/// Decoded operations, one for each word, within two lines of the host's cache. An A32 operation contains the word
+/// from which it was decoded, even before it is decoded.
 #[repr(align(64))]
 struct Ops<B: Bus>([Op<B>; 8]);
 
@@ -77,7 +76,7 @@ impl<B: Bus> Ops<B> {
     }
 }
 
-/// What a line was filled with.
+/// The fill of a line.
 #[derive(Clone, Copy, Default)]
 struct Filled {
     pa: Pa,
@@ -92,37 +91,37 @@ pub struct ICache<B: Bus> {
     ways: u32,
     way_shift: u32,
     set_mask: u32,
-    /// MVA of the line, valid in bit 0.
+    /// For each line: its MVA, valid in bit 0.
     tags: Vec<u32>,
-    /// For each line; the prefetch buffer's is last.
+    /// For each line. The last one is the prefetch buffer.
     filled: Vec<Filled>,
-    /// By slot, the shared slots, then each line's own. Decoded when first executed.
+    /// Operations of each slot: the shared slots, then each line's own. Decoded at first execution.
     ops: Vec<Ops<B>>,
-    /// The same for Thumb: those of the lower and of the upper half-words.
+    /// Thumb operations of each slot: of the lower half-words, of the upper half-words.
     thumb_ops: Vec<[Ops<B>; 2]>,
     thumb_words: Vec<[u32; 8]>,
-    /// By line, without shortcuts: its words, and none of the above.
+    /// Without shortcuts: the words of each line, instead of slots.
     words: Vec<[u32; 8]>,
-    /// A hint that matches is true: whoever takes a line out of the cache clears the hint.
+    /// A matching hint is always right: an eviction or invalidation of a line clears its hint.
     hints: Box<[Hint; HINTS]>,
-    /// Of the hints that may match: another one when all lines go.
+    /// Generation of the hints that may match. An invalidate-all changes it.
     generation: Hint,
     undecoded: Op<B>,
-    /// Which of two shared slots gives way first, by turns.
+    /// Which of two shared slots is replaced first; alternates.
     turn: usize,
     /// Victim selection and lockdown.
     pub victim: Victim,
-    /// MVA of the 16 bytes in the prefetch buffer and where sequential fetching goes on.
+    /// MVA of the 16 bytes in the prefetch buffer, and address of the next sequential fetch.
     pub(crate) prefetch: Option<(Mva, Mva)>,
 }
 
-/// A seed for this cache, whose choices are to be others than the D-cache's.
+/// Derives the seed of this cache, which must choose differently from the D-cache.
 pub(crate) fn own_seed(seed: u32) -> u32 {
     seed.rotate_left(7)
 }
 
 impl<B: Bus> ICache<B> {
-    /// An empty cache. `undecoded` is what executes in place of an operation not yet decoded.
+    /// Returns an empty cache. `undecoded` executes in place of operations that are not decoded.
     pub fn new(
         geometry: CacheGeometry,
         replacement: Replacement,
@@ -166,7 +165,7 @@ impl<B: Bus> ICache<B> {
         (mva >> 5 & self.set_mask) as usize
     }
 
-    /// The line that holds `mva`.
+    /// Returns the line that holds `mva`.
     #[inline(always)]
     pub fn find(&self, mva: Mva) -> Option<usize> {
         let want = (mva.0 & !31) | VALID;
@@ -175,7 +174,7 @@ impl<B: Bus> ICache<B> {
         way_of(ways, |tag| tag == want).map(|way| first + way)
     }
 
-    /// The slot of the line that holds `mva`, if there is a hint of it.
+    /// Returns the slot of the line that holds `mva`, if it has a hint.
     #[inline(always)]
     pub fn hint(&self, mva: Mva, thumb: bool) -> Option<usize> {
         let hint = self.hints[mva.0 as usize / 32 % HINTS];
@@ -185,13 +184,13 @@ impl<B: Bus> ICache<B> {
             .then_some((hint / SLOT) as usize)
     }
 
-    /// The hint of the line with this tag, for slot 0.
+    /// The hint for the line with this tag and slot 0.
     #[inline(always)]
     fn hint_of(&self, tag: u32, thumb: bool) -> Hint {
         Hint::from(tag | if thumb { THUMB } else { 0 }) | self.generation
     }
 
-    /// No hint is true any more.
+    /// Invalidates all hints.
     fn forget_hints(&mut self) {
         self.generation = (self.generation + GENERATION) % SLOT;
         if self.generation == 0 {
@@ -199,7 +198,7 @@ impl<B: Bus> ICache<B> {
         }
     }
 
-    /// Readies the operations of a line for the given state and returns their slot.
+    /// Prepares the operations of a line for the given state. Returns their slot.
     #[inline(always)]
     pub fn enter(&mut self, line: usize, thumb: bool) -> usize {
         if !B::SHORTCUTS {
@@ -233,7 +232,7 @@ impl<B: Bus> ICache<B> {
         self.filled[line] = Filled { pa, slot, thumb };
     }
 
-    /// Chooses the line to fill for `mva`; says also which one was there.
+    /// Chooses the line to fill for `mva`. Also returns the MVA of its victim.
     #[inline(always)]
     pub fn allocate(&mut self, mva: Mva) -> (usize, Option<Mva>) {
         let set = self.set(mva.0);
@@ -249,7 +248,7 @@ impl<B: Bus> ICache<B> {
         (line, replaced)
     }
 
-    /// Fills a line with the words found at physical address `pa`. It is to be entered next.
+    /// Fills a line with the words from physical address `pa`. The caller enters it next.
     #[inline(always)]
     pub fn fill(&mut self, line: usize, mva: Mva, pa: Pa, words: &[u32; 8], thumb: bool) {
         let slot = self.slot_for(line, pa, words, thumb) as u32;
@@ -260,7 +259,7 @@ impl<B: Bus> ICache<B> {
         self.filled[line] = Filled { pa, slot, thumb };
     }
 
-    /// The slot for a line's words. Zeros are never in a shared one.
+    /// Returns the slot for a line's words. Zeros are never in a shared slot.
     #[inline(always)]
     fn slot_for(&mut self, line: usize, pa: Pa, words: &[u32; 8], thumb: bool) -> usize {
         if !B::SHORTCUTS {
@@ -285,7 +284,7 @@ impl<B: Bus> ICache<B> {
         if words.iter().all(|word| *word == 0) {
             return self.fill_slot(None, line, words, thumb);
         }
-        // The first one was looked at, unless the words begin with zero.
+        // The caller has checked the first slot, unless the words begin with zero.
         let held = (shared.into_iter().rev()).find(|slot| self.holds(*slot, words, thumb));
         held.unwrap_or_else(|| {
             let slot = self.shared_slot(shared, thumb);
@@ -302,8 +301,8 @@ impl<B: Bus> ICache<B> {
         }
     }
 
-    /// The one of two shared slots that gives way to other words, if no line uses it: before others
-    /// one that holds zeros, as it was never used.
+    /// Returns the shared slot that gets other words, if no line uses it. Prefers a slot that holds zeros, because it
+    /// was never used.
     #[inline(never)]
     fn shared_slot(&mut self, mut shared: [usize; 2], thumb: bool) -> Option<usize> {
         let fresh = |slot: &usize| self.holds(*slot, &[0; 8], thumb);
@@ -315,7 +314,7 @@ impl<B: Bus> ICache<B> {
         fresh.or_else(|| shared.into_iter().find(|slot| !self.is_used(*slot, thumb)))
     }
 
-    /// Gives a shared slot, or else the line's own, other words than before.
+    /// Puts words into a shared slot or, without one, into the line's own.
     fn fill_slot(
         &mut self,
         shared: Option<usize>,
@@ -360,7 +359,7 @@ impl<B: Bus> ICache<B> {
         (self.tags[line] & VALID != 0).then_some(Mva(self.tags[line] & !31))
     }
 
-    /// The operation at `pc`, in the line that [`ICache::enter`] gave `slot` for.
+    /// Operation at `pc`, in the line for which [`ICache::enter`] returned `slot`.
     #[inline(always)]
     pub fn op<const THUMB: bool>(&self, slot: usize, pc: u32) -> Op<B> {
         let ops = if THUMB {
@@ -381,7 +380,7 @@ impl<B: Bus> ICache<B> {
         ops.0[pc as usize / 4 % 8] = op;
     }
 
-    /// The word at `pc`, in the line that [`ICache::enter`] gave `slot` for.
+    /// Word at `pc`, in the line for which [`ICache::enter`] returned `slot`.
     pub fn word(&self, slot: usize, pc: u32, thumb: bool) -> u32 {
         let n = pc as usize / 4 % 8;
         if !B::SHORTCUTS {
@@ -393,7 +392,7 @@ impl<B: Bus> ICache<B> {
         }
     }
 
-    /// The line a set/way operand names.
+    /// The line that a set/way operand names.
     pub fn line_by_index(&self, operand: u32) -> usize {
         let way = if self.way_shift == 0 {
             0
@@ -403,14 +402,14 @@ impl<B: Bus> ICache<B> {
         ((operand >> 5 & self.set_mask) << self.way_shift | way) as usize
     }
 
-    /// Discards a line.
+    /// Invalidates a line.
     #[inline]
     pub fn invalidate(&mut self, line: usize) {
         let tag = core::mem::take(&mut self.tags[line]);
         self.hints[tag as usize / 32 % HINTS] = 0;
     }
 
-    /// Discards everything but what is locked by lines.
+    /// Invalidates all lines, except those that are locked line by line.
     pub fn invalidate_all(&mut self) {
         if self.victim.holds_any() {
             let lines = 0..self.tags.len();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ARM9-class processors whose virtually indexed, virtually tagged caches really hold the data.
+//! ARM9-class processors whose virtually indexed, virtually tagged caches hold the data.
 //!
-//! One memory path: FCSE -> TLB -> cache lines -> write buffer -> bus. A missing clean or
-//! invalidate returns stale data, as on silicon. The crate depends on nothing and knows no device,
-//! file, host clock or operating system.
+//! There is one memory path: FCSE -> TLB -> cache lines -> write buffer -> bus. A missing clean or invalidate
+//! returns stale data, as on silicon. The crate has no dependencies and knows no device, file, host clock or
+//! operating system.
 
 mod addr;
 mod bus;

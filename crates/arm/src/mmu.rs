@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Address translation: table walk, domains, permissions (ARM ARM B4, `DDI0198D 3`).
+//! Address translation: translation-table walk, domains, permissions (ARM ARM B4, `DDI0198D 3`).
 //!
-//! In front of the modelled TLB stands a direct-mapped table of checked translations ("fast
-//! table"). It holds only what the TLB holds and changes no result and no cycle: whenever a TLB
-//! entry, the domain register, or a control bit changes, what depended on it is dropped.
+//! A direct-mapped table of checked translations, the fast table, stands in front of the modelled TLB. It
+//! holds only what the TLB holds, and changes no result and no cycle: a change of a TLB entry, the domain
+//! register or a control bit drops everything that depends on it.
 
 use crate::addr::{Mva, Pa};
 use crate::config::Victims;
@@ -12,7 +12,7 @@ use crate::model::Core;
 use crate::observe::TlbSide;
 use crate::tlb::{Entry, Tlb};
 
-/// Kind of access, for permissions and fault registers.
+/// Kind of access, for permissions and fault status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Data read.
@@ -23,43 +23,43 @@ pub enum Kind {
     Fetch,
 }
 
-/// The current privilege may read (and fetch).
+/// The current privilege may read and fetch.
 pub const READ: u32 = 1 << 0;
 /// The current privilege may write.
 pub const WRITE: u32 = 1 << 1;
-/// Bufferable (data side, after the cache enable is applied).
+/// Bufferable, on the data side with the cache enable applied.
 pub const BUFFER: u32 = 1 << 2;
-/// Cacheable (data side, after the cache enable is applied).
+/// Cacheable, on the data side with the cache enable applied.
 pub const CACHE: u32 = 1 << 3;
 /// Cacheable on the instruction side.
 pub const ICACHE: u32 = 1 << 4;
 /// Translated by a section descriptor.
 const SECTION: u32 = 1 << 5;
-/// The domain, which external aborts tell.
+/// Shift of the domain, which the fault status of external aborts needs.
 const DOMAIN_SHIFT: u32 = 6;
-/// With [`Descriptors::Extended`], which have no domain to tell, in its place: lines go into the mini
-/// data cache.
+/// Fill the mini data cache. Shares its bit with the domain, which the fault status of
+/// [`Descriptors::Extended`] does not need.
 pub const MINI: u32 = 1 << 6;
-/// The same: a store that misses fills a line.
+/// Fill a line on a store that misses ([`Descriptors::Extended`]).
 pub const ALLOCATE: u32 = 1 << 7;
-/// The same: a buffered store stays one of its own.
+/// Keep a buffered store separate from others ([`Descriptors::Extended`]).
 pub const SINGLE: u32 = 1 << 8;
 
-/// Matches no page: bits 31:24 are never set in a context.
+/// Matches no page: no context has all of bits 31:24 set.
 const NO_KEY: u32 = u32::MAX;
 
-/// A translation whose permissions are resolved for one context.
+/// A translation with its permissions resolved for one context.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Resolved {
     /// MVA[31:12] in bits 19:0 and the context in bits 31:20, or [`NO_KEY`].
     key: u32,
-    /// Physical address of the page's start in bits 31:10 (tiny pages: of where it would start),
-    /// flags below.
+    /// Physical address of the 4 KB page in bits 31:10, flags below. For a tiny page, where its 4 KB page
+    /// would start.
     value: u32,
 }
 
 impl Resolved {
-    /// Physical address of `mva`, which lies in this page.
+    /// Physical address of `mva`, which is in this page.
     #[inline(always)]
     pub fn pa(self, mva: Mva) -> Pa {
         Pa((self.value & !0x3ff).wrapping_add(mva.0 & 0xfff))
@@ -71,18 +71,18 @@ impl Resolved {
         self.value & flags == flags
     }
 
-    /// Whether all of the 4 KB around have this translation.
+    /// Whether the translation holds for all of the 4 KB around its address.
     pub fn holds_for_4_kb(self) -> bool {
         self.key != NO_KEY
     }
 
-    /// The fault an external abort at this page raises, of ARM's own cores.
+    /// Fault of an external abort in this page, on ARM's own cores.
     fn external_abort(self) -> Fault {
         Fault::external(self.has(SECTION), (self.value >> DOMAIN_SHIFT & 15) as u8)
     }
 }
 
-/// Control register bits and registers that translation depends on.
+/// Control bits and registers that translation depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Control {
     /// SCTLR.M.
@@ -95,11 +95,11 @@ pub struct Control {
     pub s: bool,
     /// SCTLR.R.
     pub r: bool,
-    /// Write-back pages behave as write-through (CP15 c15 cache debug control).
+    /// Write-back pages behave as write-through (CP15 c15, cache debug control).
     pub force_write_through: bool,
-    /// Of the auxiliary control register MD, the mini data cache's policy.
+    /// Field MD of the auxiliary control register: write policy of the mini data cache.
     pub mini: u8,
-    /// Translation table base, 16 KB aligned.
+    /// Translation table base, aligned to 16 KB.
     pub ttb: u32,
     /// Domain access control register.
     pub dacr: u32,
@@ -110,20 +110,20 @@ const NOTHING: Resolved = Resolved {
     key: NO_KEY,
     value: 0,
 };
-/// Number of domain register values that keep their resolved entries at the same time. Linux
-/// alternates between two when CONFIG_CPU_SW_DOMAIN_PAN is on.
+/// Number of domain register values whose resolved translations are kept at a time. Linux alternates between
+/// two values if CONFIG_CPU_SW_DOMAIN_PAN is on.
 const CONTEXTS: usize = 3;
 
-/// A TLB entry that translated.
+/// A TLB entry that translated an access.
 #[derive(Clone, Copy, Debug)]
 pub struct Used {
-    /// In which TLB.
+    /// TLB that holds it.
     pub side: TlbSide,
-    /// Its number there.
+    /// Its number in that TLB.
     pub entry: usize,
-    /// What it covers.
+    /// Number of bytes that it covers.
     pub bytes: u32,
-    /// Whether it stays when all are invalidated.
+    /// Whether it survives an invalidate-all.
     pub locked: bool,
 }
 
@@ -131,11 +131,11 @@ pub struct Used {
 #[derive(Clone)]
 pub struct Mmu {
     fast: [Resolved; FAST],
-    /// Which fast entries were made from each TLB entry.
+    /// For each TLB entry, the fast entries derived from it.
     derived: Box<[[u64; FAST / 64]]>,
-    /// The TLB itself, or that of instructions and that of data.
+    /// The unified TLB, or the TLB of instructions and the TLB of data.
     pub tlbs: Box<[Tlb]>,
-    /// What the data side need not ask for again.
+    /// Grants of the data side.
     pub grants: Grants,
     control: Control,
     dacrs: [u32; CONTEXTS],
@@ -145,18 +145,18 @@ pub struct Mmu {
     privileged: bool,
     descriptors: Descriptors,
     imprecise_external_aborts: bool,
-    /// Added to it for fetches: bit 23 where they have a TLB of their own.
+    /// Bits added to the context of fetches: bit 23 if they have a TLB of their own.
     fetches: u32,
-    /// A debugger looks at every access: nothing goes into the fast table.
+    /// Whether watchpoints are set: nothing goes into the fast table then.
     watching: bool,
     /// TLB and entry that the last [`Mmu::translate`] used.
     last: Option<(usize, usize)>,
-    /// Changes whenever a translation that was valid may no longer be.
+    /// Counts changes that may have invalidated a translation.
     epoch: u64,
 }
 
 impl Mmu {
-    /// Off, with an empty TLB, privileged.
+    /// Returns an MMU that is off, with empty TLBs, for privileged accesses.
     pub fn new(core: &Core, victims: Victims) -> Mmu {
         let entries = core.tlbs.iter().map(|tlb| tlb.entries()).sum();
         let tlbs = core.tlbs.iter().map(|tlb| Tlb::new(tlb, victims));
@@ -181,13 +181,13 @@ impl Mmu {
         mmu
     }
 
-    /// A number that stays the same as long as every translation handed out is still good.
+    /// Returns a number that stays equal while every translation handed out is valid.
     #[inline(always)]
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// Whether accesses are made with privilege.
+    /// Whether accesses are privileged.
     #[inline]
     pub fn privileged(&self) -> bool {
         self.privileged
@@ -201,7 +201,7 @@ impl Mmu {
         }
     }
 
-    /// TLB entry the last [`Mmu::translate`] used; none with the MMU off or when the walk failed.
+    /// TLB entry of the last [`Mmu::translate`]. `None` if the MMU is off or the walk failed.
     pub fn last_entry(&self) -> Option<Used> {
         let (number, entry) = self.last?;
         let tlb = &self.tlbs[number];
@@ -213,24 +213,24 @@ impl Mmu {
         })
     }
 
-    /// The TLB that an access of this kind goes by.
+    /// The TLB for this kind of access.
     pub fn tlb(&mut self, kind: Kind) -> &mut Tlb {
         &mut self.tlbs[self.number(kind)]
     }
 
-    /// The entry that translates an access of this kind without a walk, if there is one.
+    /// The entry that translates this kind of access without a walk, if there is one.
     pub fn held(&self, mva: Mva, kind: Kind) -> Option<&Entry> {
         let tlb = &self.tlbs[self.number(kind)];
         tlb.find(mva).map(|n| tlb.entry(n))
     }
 
-    /// Its number.
+    /// Number of the TLB for this kind of access.
     #[inline(always)]
     fn number(&self, kind: Kind) -> usize {
         usize::from(self.tlbs.len() > 1 && kind != Kind::Fetch)
     }
 
-    /// Number of its first entry in `derived`.
+    /// Index in `derived` of the first entry of a TLB.
     #[inline(always)]
     fn first_entry(&self, tlb: usize) -> usize {
         match tlb {
@@ -239,7 +239,7 @@ impl Mmu {
         }
     }
 
-    /// Which accesses TLB number `tlb` is for.
+    /// Accesses that TLB number `tlb` serves.
     pub fn side(&self, tlb: usize) -> TlbSide {
         match (self.tlbs.len(), tlb) {
             (1, _) => TlbSide::Both,
@@ -248,7 +248,7 @@ impl Mmu {
         }
     }
 
-    /// Numbers of the TLBs that an operation on `side` reaches.
+    /// Numbers of the TLBs to which an operation on `side` applies.
     pub fn reached(&self, side: TlbSide) -> impl Iterator<Item = usize> + use<> {
         let all = self.tlbs.len();
         (0..all).filter(move |tlb| match side {
@@ -258,7 +258,7 @@ impl Mmu {
         })
     }
 
-    /// The fault an external abort of an access by `page` raises.
+    /// Fault of an external abort of an access to `page`.
     pub fn external_abort(&self, page: Resolved) -> Fault {
         match self.imprecise_external_aborts {
             false => page.external_abort(),
@@ -266,23 +266,23 @@ impl Mmu {
         }
     }
 
-    /// Makes the next use of every translation come to [`Mmu::translate`].
+    /// Makes the next use of every translation go through [`Mmu::translate`].
     pub fn drop_translations(&mut self) {
         self.forget_all();
     }
 
-    /// With true, [`Mmu::lookup`] finds nothing, so that every access comes to `translate`.
+    /// If `watching`, [`Mmu::lookup`] finds nothing, so that every access goes through `translate`.
     pub fn set_watching(&mut self, watching: bool) {
         self.watching = watching;
         self.forget_all();
     }
 
-    /// The registers that translation depends on.
+    /// Control bits and registers that translation depends on.
     pub fn control(&self) -> &Control {
         &self.control
     }
 
-    /// Changes the control inputs.
+    /// Changes the control bits and registers.
     pub fn set_control(&mut self, control: Control) {
         let only_domains = Control {
             dacr: self.control.dacr,
@@ -316,7 +316,7 @@ impl Mmu {
         self.epoch += 1;
     }
 
-    /// Drops what was derived from TLB entry `n`.
+    /// Drops the translations derived from TLB entry `n`.
     fn forget(&mut self, n: usize) {
         self.epoch += 1;
         if self.derived[n] == [0; FAST / 64] {
@@ -333,21 +333,21 @@ impl Mmu {
         }
     }
 
-    /// Invalidates all entries of a TLB but the lockdown ones.
+    /// Invalidates all entries of a TLB except locked ones.
     pub fn invalidate_tlb(&mut self, tlb: usize) {
         self.tlbs[tlb].invalidate_all();
         self.forget_all();
     }
 
-    /// Invalidates the first entry of a TLB, from number `from` on, that covers `mva`; says which.
+    /// Invalidates the first entry of a TLB, from number `from` on, that covers `mva`. Returns its number.
     pub fn invalidate_tlb_entry(&mut self, tlb: usize, mva: Mva, from: usize) -> Option<usize> {
         let entry = self.tlbs[tlb].invalidate(mva, from)?;
         self.forget(self.first_entry(tlb) + entry);
         Some(entry)
     }
 
-    /// Context of an access of this kind in `derived`: with two TLBs fetches have translations of
-    /// their own.
+    /// Context of this kind of access in the fast table. If there are two TLBs, fetches have their own
+    /// translations.
     #[inline(always)]
     fn context_of(&self, kind: Kind) -> u32 {
         self.context | if kind == Kind::Fetch { self.fetches } else { 0 }
@@ -359,7 +359,7 @@ impl Mmu {
         ((page ^ page >> 8 ^ context >> 14) as usize) % FAST
     }
 
-    /// The resolved translation of `mva` if it is at hand; says nothing about permissions.
+    /// Returns the resolved translation of `mva` from the fast table. The caller checks permissions.
     #[inline(always)]
     pub fn lookup(&self, mva: Mva, kind: Kind) -> Option<Resolved> {
         let context = self.context_of(kind);
@@ -367,7 +367,7 @@ impl Mmu {
         (entry.key == mva.0 >> 12 | context).then_some(entry)
     }
 
-    /// Translates `mva` through the TLB, walking the tables if it misses, and checks it.
+    /// Translates `mva` through the TLB, walks the tables if it misses, and checks permissions.
     pub fn translate(
         &mut self,
         mva: Mva,
@@ -399,7 +399,7 @@ impl Mmu {
         }
         let wanted = if kind == Kind::Write { WRITE } else { READ };
         if !resolved.has(wanted) {
-            // Not at hand for what is allowed: an observer is told of the first use that is.
+            // A fault is not kept in the fast table, so that an observer sees the first allowed use.
             let status = if entry.section { 0b1101 } else { 0b1111 };
             return Err(Fault {
                 status,
@@ -428,7 +428,7 @@ impl Mmu {
         resolved
     }
 
-    /// Without a key yet.
+    /// Resolves permissions and attributes. The result has no key yet.
     #[inline(always)]
     fn resolve(&self, entry: &Entry, mva: Mva, privileged: bool) -> Result<Resolved, Fault> {
         let c = &self.control;
@@ -455,7 +455,7 @@ impl Mmu {
     }
 }
 
-/// What AP, S and R allow (ARM ARM B4.3, table B4-1).
+/// Accesses that AP, S and R allow (ARM ARM B4.3, table B4-1).
 #[inline]
 fn permissions(ap: u8, s: bool, r: bool, privileged: bool) -> u32 {
     match (ap & 3, privileged) {

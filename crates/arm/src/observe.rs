@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What happens inside the core, told to whoever wants to know.
+//! Events inside the core, for an observer.
 //!
-//! A bus with [`crate::Bus::OBSERVED`] set is told of every access and every movement of a line.
-//! Observing changes no result and no cycle. For other buses nothing of this is compiled in.
+//! A bus with [`crate::Bus::OBSERVED`] set receives every access and every movement of a line. Observation
+//! changes no result and no cycle. For other buses, none of this is compiled in.
 
 use crate::addr::{Mva, Pa};
 use crate::bus::Width;
 use crate::mmu::{Descriptors, Kind};
 
-/// Under what circumstances an event happened.
+/// State of the core at an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Context {
     /// Core cycles since power-on.
@@ -17,65 +17,65 @@ pub struct Context {
     pub pc: u32,
     /// FCSE PID register, bits 31:25.
     pub pid: u32,
-    /// Translation table base: tells address spaces apart.
+    /// Translation table base, which distinguishes address spaces.
     pub ttb: u32,
     /// Mode bits of the CPSR.
     pub mode: u32,
-    /// Whether interrupts are masked: bit I of the CPSR.
+    /// Whether IRQs are masked: bit I of the CPSR.
     pub masked: bool,
     /// Control register.
     pub sctlr: u32,
     /// Domain access control register.
     pub dacr: u32,
-    /// What the core's translation tables say.
+    /// Format of the core's translation-table descriptors.
     pub descriptors: Descriptors,
 }
 
-/// Which of the two caches.
+/// Cache or buffer of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Instruction cache.
     Instruction,
-    /// Prefetch buffer of uncached instruction fetches, which it is only filled for.
+    /// Prefetch buffer of uncached instruction fetches. Only fills of it are reported.
     Prefetch,
     /// Data cache.
     Data,
 }
 
-/// What a core cycle went for. Every cycle goes for one of these; their sum is the clock.
+/// Cause to which a core cycle is charged. Every cycle has one cause; the sum over all causes is the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cause {
-    /// Issue of instructions, and CP15 accesses that are not of caches or TLBs.
+    /// Issue of instructions, and CP15 accesses other than cache and TLB operations.
     Instruction,
-    /// A result that was not there yet.
+    /// Waiting for a result of an earlier instruction.
     Interlock,
-    /// The pipeline was empty behind a branch, or had to wait for the address it goes on at.
+    /// Refilling the pipeline after a branch, or waiting for the branch's target address.
     Branch,
-    /// Entering an exception: interrupts, aborts, SWI, undefined instructions.
+    /// Entering an exception: interrupt, abort, SWI, undefined instruction.
     Exception,
-    /// An I-cache line was filled.
+    /// Waiting for an I-cache line fill.
     InstructionMiss,
-    /// A D-cache line was filled.
+    /// Waiting for a D-cache line fill.
     DataMiss,
-    /// A dirty line that made room was on its way to memory, and whatever waited had to wait for that.
+    /// Waiting for the write-back of an evicted dirty line.
     Eviction,
-    /// The write buffer was full, held what was to be read, was drained, or had the bus.
+    /// Waiting for the write buffer: it was full, held the data to be read, was drained, or had the bus.
     WriteBuffer,
-    /// A translation table walk.
+    /// A translation-table walk.
     TableWalk,
-    /// Operations of CP15 on caches and TLBs beside their issue cycle, and write-backs that they order.
+    /// CP15 operations on caches and TLBs, without their issue cycle, and the write-backs that they cause.
     Maintenance,
-    /// An uncached fetch or load, or a store that is not buffered.
+    /// Waiting for an uncached fetch or load, or for an unbuffered store.
     Uncached,
-    /// Waiting for interrupt.
+    /// Waiting for an interrupt.
     Idle,
 }
 
 impl Cause {
-    /// How many there are.
+    /// Number of causes.
     pub const COUNT: usize = 12;
 
-    /// All of them, in order.
+    /// All causes, in order.
     pub const ALL: [Cause; Cause::COUNT] = [
         Cause::Instruction,
         Cause::Interlock,
@@ -92,27 +92,27 @@ impl Cause {
     ];
 }
 
-/// Which TLB, or TLBs.
+/// TLB or TLBs of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TlbSide {
-    /// The one that a core has for both, or both that it has.
+    /// The unified TLB of a core that has one, or both TLBs of a core that has two.
     Both,
-    /// That of instructions.
+    /// The TLB of instructions.
     Instruction,
-    /// That of data.
+    /// The TLB of data.
     Data,
 }
 
-/// Something that happened. Addresses of lines are those of their first byte. Accesses have the
-/// physical address their translation gives, lines that of their tag: when a mapping changes under
-/// a line, a hit in it is not an access to the line's own memory.
+/// An event inside the core. The address of a line is that of its first byte. The physical address of an
+/// access comes from its translation; that of a line comes from its tag. If a mapping changes while a line is
+/// cached, a hit in the line therefore reports another physical address than the line's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     missing_docs,
     reason = "the variants' documentation says what the fields are"
 )]
 pub enum Event<'a> {
-    /// A load took `value` (zero-extended, not rotated), from a D-cache line or from the bus.
+    /// A load read `value` (zero-extended, not rotated) from a D-cache line or from the bus.
     Load {
         mva: Mva,
         pa: Pa,
@@ -120,7 +120,7 @@ pub enum Event<'a> {
         value: u32,
         cached: bool,
     },
-    /// A store put `value` into a D-cache line that becomes dirty, or into the write buffer.
+    /// A store wrote `value` into a D-cache line, which becomes dirty, or into the write buffer.
     Store {
         mva: Mva,
         pa: Pa,
@@ -128,8 +128,8 @@ pub enum Event<'a> {
         value: u32,
         cached: bool,
     },
-    /// An instruction is about to be executed: the word or (Thumb) half-word it was decoded from,
-    /// from an I-cache line or the prefetch buffer, and the registers that it finds.
+    /// An instruction is about to execute. `value` is the word or (Thumb) half-word that it was decoded from,
+    /// out of an I-cache line or the prefetch buffer. `registers` are the registers before it executes.
     Fetch {
         mva: Mva,
         pa: Pa,
@@ -138,7 +138,7 @@ pub enum Event<'a> {
         cached: bool,
         registers: &'a [u32; 16],
     },
-    /// A table walk for `mva` read a descriptor.
+    /// A translation-table walk for `mva` read a descriptor.
     Walk {
         mva: Mva,
         descriptor: Pa,
@@ -146,16 +146,16 @@ pub enum Event<'a> {
     },
     /// A line was filled from memory.
     Fill { side: Side, mva: Mva, pa: Pa },
-    /// A load, store or PLD waits next for the line of `mva`, which a PLD has begun to fill, to be there.
+    /// A load, store or PLD is about to wait for the line of `mva`, which a PLD is filling.
     FillAwaited { mva: Mva },
-    /// The line of `mva` made room for one that is filled next.
+    /// The line of `mva` was evicted for a line fill that follows.
     Replaced { side: Side, mva: Mva },
-    /// A store to a cached page, or a run of stores to a line, did not find the line and went to memory, for which it
-    /// waited so many cycles.
+    /// A store to a cacheable page, or a run of stores within a line, missed the D-cache and went to memory.
+    /// The core waited `cycles`.
     StoreMissed { mva: Mva, cycles: u64 },
-    /// A D-cache line came to be of `mva` without a word from memory.
+    /// A line allocation gave a D-cache line the address `mva` without reading memory.
     Claim { mva: Mva },
-    /// Dirty halves of a line left for memory: because the line was a victim, or by an operation.
+    /// Dirty halves of a line left for memory: the line was a victim, or an operation cleaned it.
     WriteBack {
         mva: Mva,
         pa: Pa,
@@ -163,17 +163,17 @@ pub enum Event<'a> {
         data: &'a [u32; 8],
         victim: bool,
     },
-    /// A line was discarded; `halves` were dirty and are lost.
+    /// A line was invalidated; `halves` were dirty and are lost.
     Invalidate {
         side: Side,
         mva: Mva,
         pa: Pa,
         halves: u8,
     },
-    /// Everything in a cache was discarded; dirty lines have been told one by one before.
+    /// A whole cache was invalidated. Each line that the invalidation loses was reported before.
     InvalidateAll { side: Side },
-    /// Entry `entry` of a TLB was loaded for `mva` and covers `bytes` around it. One that is `locked`
-    /// stays when all are invalidated.
+    /// Entry `entry` of a TLB was loaded for `mva` and covers `bytes` around it. A `locked` entry survives an
+    /// invalidate-all.
     TlbFill {
         side: TlbSide,
         entry: usize,
@@ -181,9 +181,8 @@ pub enum Event<'a> {
         bytes: u32,
         locked: bool,
     },
-    /// TLB entry `entry` translated `mva` to `pa` for an access that it allows. Told when the
-    /// translation is first used and again after [`Reaction::DropTranslations`] and after a new
-    /// translation table base.
+    /// TLB entry `entry` translated `mva` to `pa` for an access that it allows. Reported at the first use of
+    /// a translation, and again after [`Reaction::DropTranslations`] and after a new translation table base.
     TlbUse {
         side: TlbSide,
         entry: usize,
@@ -194,19 +193,20 @@ pub enum Event<'a> {
     },
     /// TLB entry `entry` was invalidated.
     TlbInvalidate { side: TlbSide, entry: usize },
-    /// All entries of a TLB but the locked ones were invalidated.
+    /// All entries of a TLB were invalidated, except locked ones.
     TlbInvalidateAll { side: TlbSide },
-    /// No entry of a TLB is locked any more. They stay until they are replaced or invalidated.
+    /// All entries of a TLB were unlocked. They stay valid until they are replaced or invalidated.
     TlbUnlock { side: TlbSide },
 }
 
-/// What the observer asks for in return.
+/// Request of the observer in reply to an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaction {
     /// Nothing.
     Continue,
-    /// Tell of the next use of every TLB entry again.
+    /// Report the next use of every TLB entry again.
     DropTranslations,
-    /// The same, and let [`crate::Cpu::run`] come back after this instruction ([`crate::Signals::attention`]).
+    /// Do the same as for [`Reaction::DropTranslations`], and end the loop after this instruction, so that
+    /// [`crate::Signals::attention`] makes [`crate::Cpu::run`] return.
     Stop,
 }

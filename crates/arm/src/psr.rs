@@ -13,7 +13,7 @@ pub const Z: u32 = 1 << 30;
 pub const C: u32 = 1 << 29;
 /// CPSR bit: overflow.
 pub const V: u32 = 1 << 28;
-/// CPSR bit: sticky saturation (ARMv5TE).
+/// CPSR bit: sticky saturation flag (ARMv5TE).
 pub const Q: u32 = 1 << 27;
 /// CPSR bit: Jazelle state. The trivial implementation never enters it.
 pub const J: u32 = 1 << 24;
@@ -25,11 +25,11 @@ pub const F: u32 = 1 << 6;
 pub const T: u32 = 1 << 5;
 /// Mask of the mode bits.
 pub const MODE: u32 = 0x1f;
-/// Every status register bit that exists on ARMv4T; later ones have more.
+/// Status register bits of ARMv4T. Later versions add bits.
 const IMPLEMENTED: u32 = N | Z | C | V | I | F | T | MODE;
 
 impl Version {
-    /// Status register bits that it has.
+    /// Status register bits of this version.
     fn status_bits(self) -> u32 {
         match self {
             Version::V4 | Version::V5 => IMPLEMENTED,
@@ -43,7 +43,7 @@ impl Version {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Mode {
-    /// User: the only unprivileged mode.
+    /// User, the only unprivileged mode.
     User = 0x10,
     /// Fast interrupt.
     Fiq = 0x11,
@@ -55,12 +55,12 @@ pub enum Mode {
     Abort = 0x17,
     /// Undefined instruction.
     Undefined = 0x1b,
-    /// Privileged with User's registers.
+    /// System: privileged, with the registers of User mode.
     System = 0x1f,
 }
 
 impl Mode {
-    /// The mode with these five bits, if ARMv5 has one.
+    /// Returns the mode with these five bits, if ARMv5 has one.
     pub const fn from_bits(bits: u32) -> Option<Mode> {
         Some(match bits & MODE {
             0x10 => Mode::User,
@@ -74,7 +74,7 @@ impl Mode {
         })
     }
 
-    /// Index of the register bank that holds r13, r14 and SPSR; 0 is User and System.
+    /// Index of the register bank with r13, r14 and the SPSR; 0 is User and System.
     pub const fn bank(self) -> usize {
         match self {
             Mode::User | Mode::System => 0,
@@ -86,7 +86,7 @@ impl Mode {
         }
     }
 
-    /// All modes but User and System have an SPSR.
+    /// Whether the mode has an SPSR: all modes except User and System have one.
     pub const fn has_spsr(self) -> bool {
         self.bank() != 0
     }
@@ -98,8 +98,8 @@ impl<B: Bus> Cpu<B> {
         self.flags | self.control
     }
 
-    /// Writes the CPSR, changing banks with the mode. Mode bits that name no mode keep the old one;
-    /// the J bit stays clear.
+    /// Writes the CPSR and switches banks with the mode. Mode bits that name no mode keep the old mode. The J
+    /// bit stays clear.
     pub fn set_cpsr(&mut self, value: u32) {
         self.write_cpsr(value);
         self.context_changed();
@@ -119,13 +119,13 @@ impl<B: Bus> Cpu<B> {
         Mode::from_bits(self.control).unwrap_or(Mode::System)
     }
 
-    /// Is the current mode any but User?
+    /// Whether the current mode is privileged: any mode except User.
     #[inline(always)]
     pub(crate) fn privileged(&self) -> bool {
         self.control & MODE != Mode::User as u32
     }
 
-    /// SPSR of the current mode; the CPSR in User and System, which have none.
+    /// SPSR of the current mode. In User and System, which have none, returns the CPSR.
     pub fn spsr(&self) -> u32 {
         let mode = self.mode();
         if mode.has_spsr() {
@@ -135,7 +135,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Writes the SPSR of the current mode; nothing in User and System.
+    /// Writes the SPSR of the current mode. Does nothing in User and System.
     pub fn set_spsr(&mut self, value: u32) {
         let mode = self.mode();
         if mode.has_spsr() {
@@ -143,7 +143,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// CPSR := SPSR and a branch in the restored state. In User and System only the branch.
+    /// Copies the SPSR to the CPSR and branches in the restored state. In User and System, only branches.
     pub(crate) fn return_from_exception(&mut self, target: u32) {
         if self.mode().has_spsr() {
             self.write_cpsr(self.spsr());
@@ -152,7 +152,7 @@ impl<B: Bus> Cpu<B> {
         self.context_changed();
     }
 
-    /// Changes mode bits and register bank. The caller reports it with `context_changed`.
+    /// Changes the mode bits and the register bank. The caller must call `context_changed` afterwards.
     pub(crate) fn switch_bank(&mut self, mode: Mode) {
         let (old, new) = (self.mode().bank(), mode.bank());
         self.control = self.control & !MODE | mode as u32;
@@ -166,7 +166,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Register `n` (0 to 14) of User and System mode, from any mode.
+    /// Register `n` (0 to 14) of User and System mode, read from any mode.
     pub fn user_register(&self, n: usize) -> u32 {
         match (n & 15, self.mode()) {
             (n @ 8..=12, Mode::Fiq) => self.other_r8_12[n - 8],

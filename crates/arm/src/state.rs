@@ -1,58 +1,61 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! State as bytes, for snapshots.
+//! Serialisation of state, for snapshots.
 //!
-//! What is not saved follows from how the thing was made: [`State::restore`] is for one that was
-//! made the same way. [`state!`](crate::state!) lists every field of a type, saved or not, so that a
-//! new field does not compile before somebody has decided.
+//! Only state is saved. What follows from construction is not: [`State::restore`] needs an object that was
+//! constructed the same way. [`state!`](crate::state!) lists every field of a type, saved or not, so that a
+//! new field does not compile until its author has decided.
 
 use std::collections::VecDeque;
 
-/// Something that can be saved and restored.
+/// A type whose state can be saved and restored.
 pub trait State {
-    /// Appends the state.
+    /// Appends the state to `to`.
     fn save(&self, to: &mut Vec<u8>);
 
-    /// Takes the state from where [`State::save`] put it. What an error leaves is of no use.
+    /// Restores the state that [`State::save`] wrote. After an error the object is unusable.
     ///
     /// # Errors
-    /// When the bytes are not such a state.
+    ///
+    /// If the bytes are not a state of this type.
     fn restore(&mut self, from: &mut Saved<'_>) -> Result<(), Damaged>;
 }
 
-/// Bytes that are no state of this thing, and what is wrong with them.
+/// The bytes are not a state of this object. The text says why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damaged(pub &'static str);
 
-/// Saved bytes not yet taken.
+/// Saved bytes that are not yet read.
 pub struct Saved<'a>(&'a [u8]);
 
 impl<'a> Saved<'a> {
-    /// All of `bytes`.
+    /// Starts to read `bytes`.
     pub fn new(bytes: &'a [u8]) -> Saved<'a> {
         Saved(bytes)
     }
 
-    /// The next `count` bytes.
+    /// Returns the next `count` bytes.
     ///
     /// # Errors
-    /// When there are not as many.
+    ///
+    /// If fewer bytes are left.
     pub fn take(&mut self, count: usize) -> Result<&'a [u8], Damaged> {
         let (taken, left) = self.0.split_at_checked(count).ok_or(TOO_SHORT)?;
         self.0 = left;
         Ok(taken)
     }
 
-    /// The next value of a type that is saved by value.
+    /// Returns the next value of a type that is saved by value.
     ///
     /// # Errors
-    /// When it is none.
+    ///
+    /// If the bytes are not a value of this type.
     pub fn value<T: State + Default>(&mut self) -> Result<T, Damaged> {
         let mut value = T::default();
         value.restore(self)?;
         Ok(value)
     }
 
-    /// A length, of things that take at least a byte each.
+    /// Returns the next length, of a sequence whose elements take at least one byte each.
     fn length(&mut self) -> Result<usize, Damaged> {
         let length = self.value::<usize>()?;
         if length > self.0.len() {
@@ -64,7 +67,8 @@ impl<'a> Saved<'a> {
     /// Ends the reading.
     ///
     /// # Errors
-    /// When something is left.
+    ///
+    /// If bytes are left.
     pub fn end(self) -> Result<(), Damaged> {
         if self.0.is_empty() {
             Ok(())
@@ -76,9 +80,12 @@ impl<'a> Saved<'a> {
 
 const TOO_SHORT: Damaged = Damaged("it is too short");
 
-/// `state!(Type: saved, fields; others)` for a struct, `state!(enum Type: Variants)` for an
-/// enumeration whose variants hold nothing. `state!(Type<B: Bound>: fields; others => method)` calls
-/// a method when all is restored, for what follows from it.
+/// Implements [`State`].
+///
+/// - `state!(Type: saved, fields; others)` is for a struct.
+/// - `state!(enum Type: Variants)` is for an enumeration whose variants have no fields.
+/// - `state!(Type<B: Bound>: fields; others => method)` also calls a method after the restore, to check the
+///   fields or to rebuild the others.
 #[macro_export]
 macro_rules! state {
     (enum $type:ident: $($variant:ident),*) => {
@@ -171,7 +178,7 @@ impl State for bool {
     }
 }
 
-/// As many as there are: their number is not saved.
+/// The length is not saved.
 impl<T: State> State for [T] {
     fn save(&self, to: &mut Vec<u8>) {
         self.iter().for_each(|value| value.save(to));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Comparing the tags of a set.
+//! Comparison of the tags of a set.
 
-/// The way whose tag matches; at most one does. Every way is looked at: where to stop is nothing
-/// that the host could predict.
+/// Returns the way whose tag matches; at most one does. The search does not stop at a match, because the host
+/// could not predict that branch.
 #[inline(always)]
 pub fn way_of(ways: &[u32], matches: impl Fn(u32) -> bool) -> Option<usize> {
     if let [a, b, c, d] = *ways {

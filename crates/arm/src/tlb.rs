@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TLBs: sets of ways, and fully associative lockdown entries beside them; or one set, filled round
-//! robin from a base, whose entries say themselves whether they are preserved (`DDI0184B 2.3.14`). Tags
+//! TLBs. One kind has sets of ways and, beside them, fully associative lockdown entries. The other has one
+//! set, replaced round robin from a base on, whose entries each have a preserve bit (`DDI0184B 2.3.14`). Tags
 //! are modified virtual addresses.
 //!
-//! Not in the manual and chosen here: with 32 sets the set is MVA[16:12] for pages and MVA[24:20] for
-//! sections, the victims of a set take turns. See docs/understand/LIMITS.md. With [`Victims::Late`] an empty way
-//! is filled first, and the way filled last after that.
+//! The manual does not document the index of the TLB with 32 sets. Here it is MVA[16:12] for pages and
+//! MVA[24:20] for sections, and the ways of a set are replaced in turn. See docs/understand/LIMITS.md. With
+//! [`Victims::Late`] a walk fills an empty way first, and otherwise the way that was filled last.
 
 use core::ops::Range;
 
@@ -13,28 +13,29 @@ use crate::addr::{Mva, Pa};
 use crate::config::Victims;
 use crate::state::Damaged;
 
-/// How a TLB is built.
+/// Structure of a TLB.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Organisation {
     sets: usize,
     ways: usize,
     lockdown: usize,
-    /// One set, whose victim counter goes from a base to the last entry.
+    /// Whether there is one set whose victim counter runs from a base to the last entry.
     based: bool,
-    /// The same, and the base is behind the entries that an operation has locked (IXP42X 3.1.3.3).
+    /// Whether the base also follows the entries that an operation has locked (IXP42X 3.1.3.3).
     locks: bool,
 }
 
-/// Most entries of a TLB with a base: what the fields of its register count.
+/// Maximum number of entries of a TLB with a base, by the width of its register's fields.
 const BASED: usize = 64;
 
 impl Organisation {
-    /// `sets` of `ways` that walks fill, and entries that only lockdown fills.
+    /// Describes `sets` of `ways` that walks fill, and `lockdown` entries that only lockdown fills.
     ///
     /// # Panics
-    /// Sets are a power of two, ways at most 256; there are no lockdown entries, or a power of two up
-    /// to 64. Beside these there are 16 sets or more, so that the pages of a large page are in
-    /// different sets: see [`Tlb::find`].
+    ///
+    /// If `sets` is not a power of two, if `ways` is zero or above 256, or if `lockdown` is neither zero nor
+    /// a power of two up to 64. With lockdown entries there must be at least 16 sets, so that the pages of a
+    /// large page are in different sets: see [`Tlb::find`].
     pub const fn new(sets: usize, ways: usize, lockdown: usize) -> Organisation {
         assert!(sets.is_power_of_two() && ways > 0 && ways <= 256);
         assert!(lockdown == 0 || lockdown.is_power_of_two() && lockdown <= 64 && sets >= 16);
@@ -47,7 +48,7 @@ impl Organisation {
         }
     }
 
-    /// Fully associative, 64 entries, replaced round robin from a base on.
+    /// Describes a fully associative TLB with 64 entries, replaced round robin from a base on.
     pub const fn from_base() -> Organisation {
         Organisation {
             sets: 1,
@@ -58,7 +59,7 @@ impl Organisation {
         }
     }
 
-    /// Fully associative, `entries` of them, replaced round robin behind those locked.
+    /// Describes a fully associative TLB with `entries`, replaced round robin above the locked ones.
     pub const fn behind_locked(entries: usize) -> Organisation {
         assert!(entries <= BASED);
         Organisation {
@@ -70,32 +71,33 @@ impl Organisation {
         }
     }
 
-    /// The last entry, where a victim counter ends.
+    /// Last entry, where a victim counter wraps.
     const fn last(&self) -> u32 {
         self.ways as u32 - 1
     }
 
-    /// The lockdown register at reset: the counter is at the last entry where locked ones are the first.
+    /// Value of the lockdown register at reset. Where the first entries are locked, the counter starts at the
+    /// last entry.
     const fn reset(&self) -> u32 {
         if self.locks { self.last() << 20 } else { 0 }
     }
 
-    /// Entries of the part that walks fill; lockdown entries follow.
+    /// Number of entries that walks fill; lockdown entries follow them.
     const fn main(&self) -> usize {
         self.sets * self.ways
     }
 
-    /// All entries.
+    /// Number of entries.
     pub const fn entries(&self) -> usize {
         self.main() + self.lockdown
     }
 
-    /// Where the lockdown register has the victim.
+    /// Mask of the victim field in the lockdown register.
     fn victim_field(&self) -> u32 {
         (self.lockdown.max(1) as u32 - 1) << 26
     }
 
-    /// Bits that the lockdown register has.
+    /// Mask of the bits in the lockdown register.
     fn register(&self) -> u32 {
         match (self.based, self.lockdown) {
             (true, _) => 0xfff0_0001,
@@ -105,12 +107,12 @@ impl Organisation {
     }
 }
 
-/// One translation.
+/// A TLB entry: one translation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Entry {
-    /// MVA of the first byte covered, with bit 0 set while the entry is valid.
+    /// MVA of the first byte covered; bit 0 is set while the entry is valid.
     tag: u32,
-    /// Ones where the MVA is compared; zero bits are the page offset.
+    /// Mask of the MVA bits that are compared; the other bits are the page offset.
     mask: u32,
     /// Physical address of the first byte covered.
     pub pa: Pa,
@@ -118,18 +120,18 @@ pub struct Entry {
     pub ap: u8,
     /// Domain number, 0 to 15.
     pub domain: u8,
-    /// C and B bits: C in bit 1, B in bit 0; XScale's X in bit 2.
+    /// C in bit 1, B in bit 0, XScale's X in bit 2.
     pub cb: u8,
-    /// Loaded by a section descriptor: decides the fault codes.
+    /// Whether a section descriptor loaded the entry; decides the fault codes.
     pub section: bool,
-    /// Loaded with the preserve bit set, into a TLB with a base.
+    /// Whether it was loaded with the preserve bit set, into a TLB with a base.
     preserved: bool,
 }
 
 crate::state!(Entry: tag, mask, pa, ap, domain, cb, section, preserved);
 
 impl Entry {
-    /// A valid entry for the `size` bytes (a power of two) around `mva`.
+    /// Returns a valid entry for the `size` bytes (a power of two) around `mva`.
     pub fn new(mva: Mva, size: u32, pa: Pa, ap: u8, domain: u8, cb: u8) -> Entry {
         let mask = !(size - 1);
         let section = size == 1 << 20;
@@ -145,13 +147,13 @@ impl Entry {
         }
     }
 
-    /// Bytes covered.
+    /// Number of bytes covered.
     #[inline]
     pub fn size(&self) -> u32 {
         (!self.mask).wrapping_add(1)
     }
 
-    /// First byte covered, if it is valid.
+    /// MVA of the first byte covered, if the entry is valid.
     pub fn mva(&self) -> Option<Mva> {
         (self.tag & 1 != 0).then_some(Mva(self.tag & self.mask))
     }
@@ -167,7 +169,7 @@ impl Entry {
     }
 }
 
-/// An entry is being locked.
+/// State of a lock operation between [`Tlb::begin_lock`] and [`Tlb::end_lock`].
 #[derive(Clone, Copy, Debug)]
 pub struct Lock {
     base: u32,
@@ -180,9 +182,10 @@ pub struct Tlb {
     organisation: &'static Organisation,
     entries: Box<[Entry]>,
     victims: Victims,
-    /// Of each set the way to replace next: not the one filled last.
+    /// For each set, the way to replace next.
     victim: Box<[u8]>,
-    /// CP15 c10: P in bit 0, victim from bit 26 on; with a base that is there, and the victim from bit 20 on.
+    /// CP15 c10: P in bit 0. The victim is in bits 31:26; with a base, the base is there and the victim in
+    /// bits 25:20.
     lockdown: u32,
     /// Whether an entry of less than 4 KB was ever loaded.
     divided: bool,
@@ -193,7 +196,7 @@ pub struct Tlb {
 crate::state!(Tlb: entries, victim, lockdown, divided, locked; organisation, victims => check);
 
 impl Tlb {
-    /// An empty TLB.
+    /// Returns an empty TLB.
     pub fn new(organisation: &'static Organisation, victims: Victims) -> Tlb {
         Tlb {
             organisation,
@@ -206,7 +209,7 @@ impl Tlb {
         }
     }
 
-    /// What was restored may be no state of this TLB.
+    /// Checks a restored state.
     fn check(&self) -> Result<(), Damaged> {
         let ways = self.organisation.ways;
         let there = self.victim.iter().all(|way| usize::from(*way) < ways);
@@ -221,18 +224,18 @@ impl Tlb {
         let whole = there && counted && self.entries.iter().all(known);
         match whole && self.lockdown & !self.organisation.register() == 0 {
             true => Ok(()),
-            false => Err(Damaged("the TLB has no such entry")),
+            false => Err(Damaged("a TLB entry or victim counter is invalid")),
         }
     }
 
-    /// Numbers of the sets of `mva`: as a page, as a section.
+    /// Set numbers of `mva`: as a page, as a section.
     #[inline(always)]
     fn sets(&self, mva: Mva) -> [usize; 2] {
         let last = self.organisation.sets - 1;
         [(mva.0 >> 12) as usize & last, (mva.0 >> 20) as usize & last]
     }
 
-    /// The entries of a set, by their numbers.
+    /// Numbers of the entries of a set.
     #[inline(always)]
     fn ways(&self, set: usize) -> Range<usize> {
         let ways = self.organisation.ways;
@@ -244,19 +247,20 @@ impl Tlb {
         self.entries.len()
     }
 
-    /// Whether entry `n` stays when all are invalidated.
+    /// Whether entry `n` survives an invalidate-all.
     pub fn is_locked(&self, n: usize) -> bool {
         n >= self.organisation.main() || self.entries[n].preserved
     }
 
-    /// The number of the entry that covers `mva`. If there are more, the one that was there first:
-    /// a walk loads none where there is one, so that it is the smallest, but for a lockdown entry
-    /// loaded for another address of a large page, which that address's set did not have.
+    /// Returns the number of the entry that covers `mva`. If several entries do, the one that was loaded
+    /// first wins. A walk loads no entry where one covers the address, so the first one is the smallest. The
+    /// exception is a lockdown entry that was loaded for another address of a large page, because that
+    /// address's set did not hold the page.
     #[inline]
     pub fn find(&self, mva: Mva) -> Option<usize> {
         let [page, section] = self.sets(mva);
         let mut found = self.first_of(self.ways(page), mva, |_| true, None);
-        // Sections are in their own set alone, and come after pages.
+        // Sections are only in their own set, and are checked after pages.
         if found.is_none() && section != page {
             found = self.first_of(self.ways(section), mva, |entry| entry.section, found);
         }
@@ -267,13 +271,13 @@ impl Tlb {
         found
     }
 
-    /// An entry by its number.
+    /// The entry with number `n`.
     #[inline]
     pub fn entry(&self, n: usize) -> &Entry {
         &self.entries[n]
     }
 
-    /// Of the entries in `range` that cover `mva`, and of `found`, the one that was there first.
+    /// Returns the entry that was loaded first among `found` and those in `range` that cover `mva`.
     #[inline(always)]
     fn first_of(
         &self,
@@ -293,7 +297,7 @@ impl Tlb {
         found
     }
 
-    /// Of two entries that cover the same the one that was there first; few programs make two.
+    /// Returns the entry that was loaded first of two that cover the same address. Few programs have two.
     #[cold]
     #[inline(never)]
     fn older(&self, one: usize, other: usize) -> usize {
@@ -304,14 +308,14 @@ impl Tlb {
         }
     }
 
-    /// Of two entries that cover the same the lower one was there first.
+    /// Age of an entry among those that cover the same address; the lowest rank was loaded first.
     fn rank(&self, n: usize) -> (bool, bool, bool, u32) {
         let size = self.entries[n].size();
         let lockdown = n >= self.organisation.main();
         (size >= 4096, size == 1 << 20, lockdown, size)
     }
 
-    /// Whether some of the 4 KB around `mva` have an entry of less.
+    /// Whether an entry of less than 4 KB covers part of the 4 KB around `mva`.
     #[inline]
     pub fn divides(&self, mva: Mva) -> bool {
         self.divided && self.has_part_of(mva)
@@ -327,7 +331,7 @@ impl Tlb {
             .any(within)
     }
 
-    /// Loads an entry for `mva` and returns its number, which may have held another one.
+    /// Loads an entry for `mva`. Returns its number; the entry may replace another one.
     pub fn insert(&mut self, mva: Mva, mut entry: Entry) -> usize {
         let field = self.organisation.victim_field();
         let n = if self.organisation.based {
@@ -355,7 +359,7 @@ impl Tlb {
         n
     }
 
-    /// Of a set an empty entry, else the one filled last.
+    /// Returns an empty entry of a set or, without one, the entry that was filled last.
     #[inline(never)]
     fn latest(&self, set: usize) -> usize {
         let Range { start, end } = self.ways(set);
@@ -367,7 +371,7 @@ impl Tlb {
         empty.unwrap_or(filled_last)
     }
 
-    /// The entry to replace; the counter goes on, behind the last entry from the base.
+    /// Returns the entry to replace, and moves the counter, which wraps from the last entry to the base.
     #[inline(never)]
     fn victim_from_base(&mut self) -> usize {
         let (base, victim) = (self.lockdown >> 26, self.lockdown >> 20 & 63);
@@ -379,7 +383,7 @@ impl Tlb {
                 let filled_last = if victim == base { last } else { victim - 1 };
                 empty.unwrap_or(filled_last)
             }
-            // Below the base, and with what is to be locked, it goes where software says.
+            // Below the base, and for entries to be locked, the counter decides, because software sets it.
             _ => victim,
         };
         let next = if n == last { base } else { n + 1 };
@@ -387,7 +391,7 @@ impl Tlb {
         n as usize
     }
 
-    /// Invalidates everything but the lockdown entries (`DDI0198D 2.3.9`) and preserved ones.
+    /// Invalidates all entries except lockdown entries (`DDI0198D 2.3.9`) and preserved ones.
     pub fn invalidate_all(&mut self) {
         let main = &mut self.entries[..self.organisation.main()];
         if self.organisation.based {
@@ -398,17 +402,18 @@ impl Tlb {
         }
     }
 
-    /// Invalidates the first entry from number `from` on that covers `mva`, and says which. Lockdown
-    /// entries may (`DDI0198D 2.3.11`), and copies of a large page, one in each set that a walk put
-    /// it in.
+    /// Invalidates the first entry, from number `from` on, that covers `mva`. Returns its number. Several
+    /// entries may cover `mva`: lockdown entries (`DDI0198D 2.3.11`), and copies of a large page in each set
+    /// into which a walk put it.
     pub fn invalidate(&mut self, mva: Mva, from: usize) -> Option<usize> {
         let found = self.entries[from..].iter().position(|e| e.matches(mva))?;
         self.entries[from + found] = Entry::default();
         Some(from + found)
     }
 
-    /// The next entry loaded is to be locked: the first behind those that are, and not the last one of all.
-    /// Behind it the counter is at the last one (IXP42X 3.1.3.3, 3.1.3.4).
+    /// Begins to lock the next entry that is loaded. It is the first one above the locked entries, and never
+    /// the last entry of all. [`Tlb::end_lock`] then leaves the counter at the last entry (IXP42X 3.1.3.3,
+    /// 3.1.3.4).
     pub fn begin_lock(&mut self) -> Lock {
         let base = self.lockdown >> 26;
         let locks = base < self.organisation.last();
@@ -419,13 +424,13 @@ impl Tlb {
         }
     }
 
-    /// What [`Tlb::begin_lock`] began is done, and an entry was `loaded` or not.
+    /// Ends the lock operation. `loaded` says whether an entry was loaded.
     pub fn end_lock(&mut self, lock: Lock, loaded: bool) {
         let base = if loaded { lock.base + 1 } else { lock.base };
         self.lockdown = base.min(lock.last) << 26 | lock.last << 20;
     }
 
-    /// No entry is locked any more. They stay.
+    /// Unlocks all entries. They stay valid.
     pub fn unlock(&mut self) {
         self.entries
             .iter_mut()
@@ -433,12 +438,12 @@ impl Tlb {
         self.lockdown = self.organisation.reset();
     }
 
-    /// CP15 c10,c0,0.
+    /// The TLB lockdown register (CP15 c10,c0,0).
     pub fn lockdown_register(&self) -> u32 {
         self.lockdown
     }
 
-    /// CP15 c10,c0,0.
+    /// Writes the TLB lockdown register (CP15 c10,c0,0).
     pub fn set_lockdown_register(&mut self, value: u32) {
         self.lockdown = value & self.organisation.register();
     }

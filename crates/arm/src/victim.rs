@@ -1,49 +1,51 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which way of a set is filled next: pseudo-random or round robin by SCTLR.RR.
+//! Choice of the victim: the way of a set that a fill replaces. Pseudo-random or round robin by SCTLR.RR.
 //!
-//! [`Replacement::Ways`] (`DDI0198D 4.2`): one counter a cache; ways locked by CP15 c9 (format C) are
-//! passed over. [`Replacement::FromBase`] (`DDI0184B 2.3.13`): a victim pointer a segment, which a fill uses
-//! and then moves, between the base that CP15 c9 has (format A) and the last way. [`Replacement::Sets`]
-//! (IXP42X p. 56, 65, 72): a pointer a set, always round robin, behind the ways of that set that are locked.
+//! - [`Replacement::Ways`] (`DDI0198D 4.2`): one counter for each cache. Skips ways that CP15 c9 (format C)
+//!   locks.
+//! - [`Replacement::FromBase`] (`DDI0184B 2.3.13`): one victim pointer for each segment. A fill uses the
+//!   pointer and then moves it, between the base in CP15 c9 (format A) and the last way.
+//! - [`Replacement::Sets`] (IXP42X p. 56, 65, 72): one pointer for each set, always round robin, above the
+//!   set's locked ways.
 //!
-//! Manuals do not publish the random sequence; here it is a 16-bit maximal-length LFSR that steps at
-//! each fill, started from a seed.
+//! Manuals do not publish the random sequence. The model uses a 16-bit maximal-length LFSR, which starts from
+//! a seed and steps at each fill.
 //!
-//! [`Victims::Late`] is no silicon but a way to look for missing maintenance. A line does harm by
-//! being old, so what is old is kept: an empty way is filled if there is one, else a clean line
-//! makes room before a dirty one, and of those the one that was filled last. Up to three lines of
-//! a set then stay until an operation takes them out, and dirty data is not in memory until
-//! somebody cleans it. Nothing is random: a run depends on no seed.
+//! [`Victims::Late`] does not model silicon. It helps to find missing maintenance, and therefore keeps old
+//! lines, because only old lines do harm. A fill takes an empty way if there is one, else a clean line before
+//! a dirty one, and among equal lines the one filled last. Up to three lines of a set then stay until an
+//! operation invalidates them, and dirty data stays out of memory until software cleans it. There is no
+//! random choice, so the run does not depend on a seed.
 
 use crate::config::Victims;
 use crate::state::Damaged;
 
-/// How a core's caches choose, and what CP15 c9 locks.
+/// How a core's caches choose victims, and which unit CP15 c9 locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replacement {
     /// Any way that is not locked.
     Ways,
     /// Ways from a base on.
     FromBase,
-    /// Ways of a set in turn, behind those locked.
+    /// Ways of a set in turn, above its locked ways.
     Sets,
 }
 
-/// Ways of a set that cannot be locked ([`Replacement::Sets`]).
+/// Ways of a set that can never be locked ([`Replacement::Sets`]).
 const UNLOCKED: u32 = 4;
 
-/// What a way holds, worst victim last.
+/// Contents of a way; better victims compare greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Held {
     /// A dirty line.
     Dirty,
     /// A clean line.
     Clean,
-    /// Nothing.
+    /// No valid line.
     Nothing,
 }
 
-/// The victim counter of one cache.
+/// The victim selection of one cache.
 #[derive(Clone, Debug)]
 pub struct Victim {
     lfsr: u16,
@@ -51,15 +53,15 @@ pub struct Victim {
     round_robin: bool,
     /// Locked ways, one bit each.
     pub locked: u32,
-    /// [`Replacement::FromBase`]: ways below it are locked.
+    /// [`Replacement::FromBase`]: ways below this one are locked.
     base: u8,
-    /// The same, and [`Replacement::Sets`], by segment: the way to fill next.
+    /// [`Replacement::FromBase`] and [`Replacement::Sets`]: the way to fill next, for each segment or set.
     next: Box<[u8]>,
-    /// [`Replacement::Sets`]: how many ways of each set are locked, the first ones.
+    /// [`Replacement::Sets`]: number of locked ways of each set; they are its first ways.
     locks: Box<[u8]>,
-    /// The same: what is filled is locked.
+    /// [`Replacement::Sets`]: whether fills lock their line.
     pub locking: bool,
-    /// [`Victims::Late`] only: when each line was filled, counted in fills.
+    /// [`Victims::Late`]: number of the fill that filled each line.
     filled: Box<[u64]>,
     fills: u64,
     ways: u32,
@@ -70,7 +72,7 @@ crate::state!(
     ways => check
 );
 
-/// Where the sequence of a seed begins.
+/// Start state of the LFSR for a seed.
 fn folded(seed: u32) -> u16 {
     match (seed ^ seed >> 16) as u16 {
         0 => 0xace1,
@@ -79,8 +81,8 @@ fn folded(seed: u32) -> u16 {
 }
 
 impl Victim {
-    /// Of a cache of `lines` lines in sets of `ways`, a power of two. Starts from `seed`; zero stands for
-    /// the reset value.
+    /// Returns the selection for a cache of `lines` lines in sets of `ways`, a power of two. A `seed` of zero
+    /// stands for the reset value.
     pub fn new(
         replacement: Replacement,
         victims: Victims,
@@ -93,7 +95,7 @@ impl Victim {
             Replacement::FromBase => (sets, 0, 0),
             Replacement::Sets => (sets, sets, (ways - 1) as u8),
         };
-        // With a base the pointer is at it when that has been written; "late" chooses otherwise (`choose`).
+        // With a base, a write of the base sets the pointer to it. "late" chooses otherwise (see `choose`).
         let first = match (replacement, victims) {
             (Replacement::FromBase, Victims::Late) => (ways - 1) as u8,
             _ => first,
@@ -116,33 +118,33 @@ impl Victim {
         }
     }
 
-    /// The random choice begins anew from a seed.
+    /// Restarts the random choice from a seed.
     pub fn reseed(&mut self, seed: u32) {
         self.lfsr = folded(seed);
     }
 
-    /// What was restored may be no state of this cache.
+    /// Checks a restored state.
     fn check(&self) -> Result<(), Damaged> {
         let there = |way: &u8| u32::from(*way) < self.ways;
         let pointers = self.next.iter().chain(&self.locks);
         match there(&self.base) && pointers.into_iter().all(there) {
             true => Ok(()),
-            false => Err(Damaged("the cache has no such way")),
+            false => Err(Damaged("a victim pointer or lock of a cache names no way")),
         }
     }
 
-    /// First way that is not locked, of caches that have a base.
+    /// First way that is not locked, for caches that have a base.
     pub fn base(&self) -> u32 {
         self.base.into()
     }
 
-    /// CP15 c9: the base, and the next way of every segment.
+    /// Sets the base and the next way of every segment (CP15 c9).
     pub fn set_base(&mut self, way: u32) {
         self.base = (way & (self.ways - 1)) as u8;
         self.next.fill(self.base);
     }
 
-    /// An operation by index has moved the pointer of a line's segment to it (`DDI0184B 4.3.5`).
+    /// Moves the pointer of a line's segment to the line, as an operation by index does (`DDI0184B 4.3.5`).
     pub fn point_at(&mut self, line: usize) {
         let ways = self.ways as usize;
         if !self.filled.is_empty() {
@@ -153,42 +155,43 @@ impl Victim {
         }
     }
 
-    /// The way to fill of the set that begins at line `first`, by its pointer whatever the policy:
-    /// software goes through a set by it.
+    /// Chooses the way of the set that begins at line `first` by its pointer, under every policy. Software
+    /// steps through a set with it.
     pub fn choose_in_turn(&mut self, first: usize) -> u32 {
         let way = self.in_set(first / self.ways as usize);
         self.note_filled(first + way as usize);
         way
     }
 
-    /// Ways of the set that a line is in that are locked, the first ones.
+    /// Number of locked ways of the set that holds a line; they are its first ways.
     fn locks_of(&self, line: usize) -> u32 {
         let set = line / self.ways as usize;
         self.locks.get(set).map_or(0, |locks| (*locks).into())
     }
 
-    /// Whether line `line` was locked by filling it.
+    /// Whether a fill locked the line.
     pub fn holds(&self, line: usize) -> bool {
         (line % self.ways as usize) < self.locks_of(line) as usize
     }
 
-    /// Whether any line was locked so.
+    /// Whether a fill locked any line.
     pub fn holds_any(&self) -> bool {
         self.locks.iter().any(|locks| *locks > 0)
     }
 
-    /// No line is locked any more.
+    /// Unlocks all lines.
     pub fn unlock(&mut self) {
         self.locks.fill(0);
         self.next.fill((self.ways - 1) as u8);
     }
 
-    /// SCTLR.RR.
+    /// Sets SCTLR.RR.
     pub fn set_round_robin(&mut self, on: bool) {
         self.round_robin = on;
     }
 
-    /// The way to fill, of those that begin at line `first`. With every way locked the last one is used.
+    /// Chooses the way to fill in the set that begins at line `first`. If all ways are locked, takes the last
+    /// one.
     #[inline(always)]
     pub fn choose(&mut self, first: usize, held: impl Fn(usize) -> Held) -> u32 {
         let ways = self.ways;
@@ -210,7 +213,7 @@ impl Victim {
             self.counter = self.counter.wrapping_add(1);
             self.counter.wrapping_sub(1)
         } else {
-            // As many steps as a way has bits, or successive ways would share bits.
+            // Steps as often as a way number has bits; otherwise successive choices would share bits.
             self.step(ways.trailing_zeros());
             u32::from(self.lfsr)
         } & (ways - 1);
@@ -221,7 +224,7 @@ impl Victim {
         }
     }
 
-    /// The segment's pointer, which goes on.
+    /// Returns the way at the segment's pointer, and moves the pointer.
     #[inline(never)]
     fn pointed_at(&mut self, segment: usize) -> u32 {
         let (way, base) = (u32::from(self.next[segment]), u32::from(self.base));
@@ -237,7 +240,8 @@ impl Victim {
         way
     }
 
-    /// The set's pointer, which goes on; what is locked is in the first ways, but for the last four.
+    /// Returns the way at the set's pointer, and moves the pointer. Locked lines fill the first ways; the
+    /// last four ways cannot be locked.
     #[inline(never)]
     fn in_set(&mut self, set: usize) -> u32 {
         let (Some(next), Some(locks)) = (self.next.get_mut(set), self.locks.get_mut(set)) else {
@@ -261,7 +265,7 @@ impl Victim {
         self.locked >> (way & 31) & 1 != 0 || way < u32::from(self.base)
     }
 
-    /// Steps `n` times (at most ten) at once: the bits shifted in then come from the old state.
+    /// Steps `n` times at once, at most ten times: the bits shifted in then depend on the old state only.
     #[inline]
     fn step(&mut self, n: u32) {
         // Taps 16, 14, 13, 11.
@@ -270,8 +274,8 @@ impl Victim {
         self.lfsr = (s >> n | shifted_in << (16 - n)) as u16;
     }
 
-    /// [`Victims::Late`]: of a cache with a base, that one for a segment's first fill since it was written,
-    /// because software locks lines so.
+    /// [`Victims::Late`] with a base: the first fill of a segment after a write of the base takes the base,
+    /// because software locks lines in this way.
     #[cold]
     fn locked_by_base(&mut self, first: usize) -> Option<u32> {
         let last = (self.ways - 1) as u8;
@@ -346,7 +350,7 @@ mod tests {
         assert!((0..4).all(|way| sequence(7).contains(&way)));
     }
 
-    /// Of eight segments of 64 ways.
+    /// Eight segments of 64 ways.
     fn from_base(round_robin: bool) -> Victim {
         let mut victim = Victim::new(Replacement::FromBase, Victims::Random, (512, 64), 0);
         victim.set_round_robin(round_robin);
@@ -357,7 +361,7 @@ mod tests {
         v.choose(64 * segment, |_| Held::Clean)
     }
 
-    /// The example of `DDI0184B 2.3.13`, for each segment as the lockdown procedure of 4.4 has it.
+    /// The example of `DDI0184B 2.3.13`, in every segment, by the lockdown procedure of 4.4.
     #[test]
     fn lines_are_locked_one_a_segment_by_moving_the_base() {
         for round_robin in [true, false] {
@@ -389,7 +393,7 @@ mod tests {
         assert_eq!(ways.len(), 64);
     }
 
-    /// Fills the second set of two and keeps what it holds.
+    /// Fills the second set of two and keeps its contents.
     struct Set {
         victim: Victim,
         held: [Held; 4],

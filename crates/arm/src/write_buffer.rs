@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bus interface: the main write buffer (16 words at 4 addresses), the victim buffer (one line) and
-//! the bus they share with reads (`DDI0198D 4.2, 6.2`).
+//! Bus interface unit: the main write buffer (16 words at 4 addresses), the victim buffer (one line), and the
+//! bus that they share with reads (`DDI0198D 4.2, 6.2`).
 //!
-//! A run of words becomes bursts in [`runs`] alone.
+//! [`runs`] alone cuts runs of words into bursts.
 //!
-//! Entries hold their data and reach memory when their turn on the bus comes; until then memory is
-//! old. A data read that matches a pending write waits for it. Table walks and instruction fetches
-//! do not look at the buffer: software drains it (`DDI0198D 2.3.8, 9.2.2`, and Linux does).
+//! Entries hold their data and reach memory when the bus is free for them. Until then memory holds old data.
+//! A data read that overlaps a pending write waits for it. Table walks and instruction fetches do not check
+//! the buffer: software drains it (`DDI0198D 2.3.8, 9.2.2`), and Linux does.
 //!
-//! Time is settled lazily: each call first lets out the writes that had begun by then.
+//! Time is settled lazily: each call first issues the writes that have begun by then.
 
 use crate::addr::Pa;
 use crate::bus::{BurstTime, Bus, BusError, Width};
@@ -16,25 +16,25 @@ use crate::state::Damaged;
 use runs::{BOUNDARY, Bursts, write_run};
 use writes::Writes;
 
-/// Most address slots of a main write buffer.
+/// Maximum number of address slots of a main write buffer.
 const ADDRESSES: usize = 8;
-/// Most data words of one of its entries.
+/// Maximum number of data words of an entry.
 const WORDS: usize = 16;
 
-/// How a main write buffer is built.
+/// Structure of a main write buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffers {
     addresses: usize,
-    /// Data words of all entries.
+    /// Number of data words, for all entries together.
     words: usize,
-    /// An entry is within so many aligned bytes.
+    /// Size of the aligned block that an entry must not leave, in bytes.
     block: u32,
-    /// What its bus has.
+    /// Bursts of the bus.
     bursts: Bursts,
 }
 
 impl Buffers {
-    /// Four addresses and 16 words of any of them (`DDI0198D 4.2`).
+    /// Four addresses, and 16 words at any of them (`DDI0198D 4.2`).
     pub const ARM926EJS: Buffers = Buffers {
         addresses: 4,
         words: WORDS,
@@ -42,7 +42,7 @@ impl Buffers {
         bursts: Bursts::Sizes,
     };
 
-    /// The same (`DDI0151C 4.5`) before another bus.
+    /// Four addresses, and 16 words at any of them, on another bus (`DDI0151C 4.5`).
     pub const ARM920T: Buffers = Buffers {
         bursts: Bursts::Sequential,
         ..Buffers::ARM926EJS
@@ -62,7 +62,7 @@ struct Pending {
     pa: Pa,
     /// Number of words; zero for a byte or half-word store.
     words: u8,
-    /// Bytes of a sub-word store.
+    /// Number of bytes of a sub-word store.
     bytes: u8,
     ready: u64,
     data: [u32; WORDS],
@@ -95,7 +95,7 @@ struct Victim {
 
 crate::state!(Victim: pa, halves, ready, data);
 
-/// The core's bus interface unit.
+/// The bus interface unit of a core.
 #[derive(Clone)]
 pub struct Biu {
     free_at: u64,
@@ -117,7 +117,7 @@ fn overlap((a, n): (u32, u32), (b, m): (u32, u32)) -> bool {
 }
 
 impl Biu {
-    /// What was restored may be no state of a write buffer.
+    /// Checks a restored state.
     fn check(&self) -> Result<(), Damaged> {
         let fits = |entry: &Pending| {
             let aligned = entry.words == 0 || entry.pa.0.is_multiple_of(4);
@@ -135,11 +135,11 @@ impl Biu {
             && words <= self.buffers.words
         {
             true => Ok(()),
-            false => Err(Damaged("the write buffer holds no such thing")),
+            false => Err(Damaged("an entry of the write buffer is invalid")),
         }
     }
 
-    /// Idle and empty. `sync` is added to each transaction, core cycles.
+    /// Returns an idle unit with empty buffers. `sync` core cycles are added to each transaction.
     pub fn new(sync: u32, buffers: Buffers) -> Biu {
         Biu {
             free_at: 0,
@@ -154,13 +154,13 @@ impl Biu {
         }
     }
 
-    /// Whether nothing waits to be written.
+    /// Whether no write is pending.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0 && self.victim.is_none()
     }
 
-    /// Lets out every write that had the bus by `now`.
+    /// Issues every write that got the bus by `now`.
     #[inline]
     pub fn retire<B: Bus>(&mut self, bus: &mut B, now: u64) {
         if self.len != 0 || self.victim.is_some() {
@@ -170,7 +170,7 @@ impl Biu {
         }
     }
 
-    /// When the next pending write begins; the victim buffer goes first.
+    /// Start of the next pending write. The victim buffer goes first.
     #[inline]
     fn next_start(&self) -> Option<u64> {
         let ready = match &self.victim {
@@ -187,7 +187,7 @@ impl Biu {
         }
     }
 
-    /// Makes the next pending write, of which there is one, at its time.
+    /// Issues the next pending write at its time. There must be one.
     #[inline(never)]
     fn write_at<B: Bus>(&mut self, bus: &mut B, start: u64) {
         if let Some(victim) = self.victim.take() {
@@ -227,7 +227,7 @@ impl Biu {
         self.wrote::<B>(start, took, false);
     }
 
-    /// A write began, and has the bus for so many cycles.
+    /// Notes that a write began at `start` and has the bus for `took` cycles.
     #[inline(always)]
     fn wrote<B: Bus>(&mut self, start: u64, took: u64, was_victim: bool) {
         self.free_at = start + took;
@@ -236,7 +236,7 @@ impl Biu {
         }
     }
 
-    /// Writes out everything. Returns when the bus is done with it.
+    /// Issues all pending writes. Returns when the bus has finished.
     pub fn drain<B: Bus>(&mut self, bus: &mut B, now: u64) -> u64 {
         while !self.is_empty() {
             self.write_next(bus);
@@ -244,7 +244,7 @@ impl Biu {
         now.max(self.free_at)
     }
 
-    /// Queues one store. Returns when the core can go on.
+    /// Queues one store. Returns when the core can continue.
     #[inline]
     pub fn store<B: Bus>(
         &mut self,
@@ -266,12 +266,12 @@ impl Biu {
         now
     }
 
-    /// Queues one store that none joins. There is room.
+    /// Queues one store that no other store joins. There must be room.
     pub fn push_single(&mut self, now: u64, pa: Pa, width: Width, value: u32) {
         self.push(pa, (0, width.bytes() as u8), now, value);
     }
 
-    /// Makes a store that the core waits for. Returns when it is done, and the bus's answer.
+    /// Makes an unbuffered store. Returns when it is complete, and the bus's answer.
     pub fn store_unbuffered<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -286,7 +286,7 @@ impl Biu {
         (self.free_at, answer.map(|_| ()))
     }
 
-    /// Appends to the newest entry if the word follows it.
+    /// Appends the word to the newest entry if it follows that entry's last word.
     #[inline]
     fn merge(&mut self, pa: Pa, word: u32) -> bool {
         let Buffers { words, block, .. } = self.buffers;
@@ -314,7 +314,7 @@ impl Biu {
         now
     }
 
-    /// Appends an entry of `(words, bytes)`. What is behind its first word means nothing.
+    /// Appends an entry of `(words, bytes)`. Data after its first word is undefined.
     #[inline]
     fn push(&mut self, pa: Pa, (words, bytes): (u8, u8), ready: u64, first: u32) {
         let entry = &mut self.queue[(self.head + self.len) % ADDRESSES];
@@ -324,8 +324,8 @@ impl Biu {
         self.len += 1;
     }
 
-    /// Hands the dirty halves of a line to the victim buffer. Returns when the core can go on:
-    /// at once, unless the buffer still holds the line before.
+    /// Moves the dirty halves of a line to the victim buffer. Returns when the core can continue: at once,
+    /// unless the buffer still holds the previous victim.
     pub fn evict<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -340,7 +340,7 @@ impl Biu {
             self.write_next(bus);
             now = now.max(self.free_at);
         }
-        // Order between two writes to the same bytes is program order.
+        // Two writes to the same bytes stay in program order.
         if self.conflicts(pa, 32) {
             now = self.drain(bus, now);
         }
@@ -369,7 +369,7 @@ impl Biu {
                 .is_some_and(|v| overlap((v.pa.0, 32), (pa.0, bytes)))
     }
 
-    /// The newest byte for `pa` that waits to be written.
+    /// The newest pending byte for `pa`.
     pub fn pending_byte(&self, pa: Pa) -> Option<u8> {
         let byte = |words: &[u32], at: u32| (words[(at / 4) as usize] >> (8 * (at & 3))) as u8;
         for n in (0..self.len).rev() {
@@ -385,7 +385,7 @@ impl Biu {
         (at < 32 && victim.halves >> (at / 16) & 1 != 0).then(|| byte(&victim.data, at))
     }
 
-    /// Waits for the bus, writing out first what the read of `bytes` at `pa` would miss.
+    /// Waits for the bus. If a pending write overlaps the read of `bytes` at `pa`, first issues all writes.
     #[inline(always)]
     fn grant<B: Bus>(&mut self, bus: &mut B, now: u64, pa: Pa, bytes: u32) -> u64 {
         if !self.is_empty() {
@@ -402,7 +402,7 @@ impl Biu {
         }
     }
 
-    /// Reads a line, critical word first. Returns the moment of the bus grant and the times after.
+    /// Fills a line, critical word first. Returns the time of the bus grant and the burst's times after it.
     pub fn read_line<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -414,7 +414,7 @@ impl Biu {
         self.line_from(bus, granted, pa, line)
     }
 
-    /// The same for instructions: goes ahead of pending writes and does not see them.
+    /// Does the same for instructions. Goes ahead of pending writes and does not check them.
     #[inline(always)]
     pub fn fetch_line<B: Bus>(
         &mut self,
@@ -441,7 +441,7 @@ impl Biu {
         Ok((start, time))
     }
 
-    /// Reads one word, half-word or byte. Returns it and when it is in the core.
+    /// Reads one word, half-word or byte. Returns it and the time when it is in the core.
     pub fn read<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -455,7 +455,7 @@ impl Biu {
         Ok((value, self.free_at))
     }
 
-    /// Reads a descriptor for a table walk: goes ahead of pending writes and does not see them.
+    /// Reads a descriptor for a table walk. Goes ahead of pending writes and does not check them.
     pub fn walk_read<B: Bus>(
         &mut self,
         bus: &mut B,

@@ -26,7 +26,10 @@ pub fn check_written(files: &[(&str, Option<&Path>)]) -> Result<()> {
         .map(|(_, path)| path)
         .filter(|path| !is_device(path));
     if let Some(twice) = repeated(plain) {
-        bail!("{}: two options write this file: name two files", twice.display());
+        bail!(
+            "{}: two options write this file: name two files",
+            twice.display()
+        );
     }
     Ok(())
 }

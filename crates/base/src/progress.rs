@@ -61,12 +61,12 @@ impl Progress {
             }
             None if self.last_line.elapsed() >= PLAIN_INTERVAL => {
                 self.last_line = Instant::now();
-                let of = if self.total == 0 {
+                let total = if self.total == 0 {
                     String::new()
                 } else {
                     format!("/{}", self.total)
                 };
-                eprintln!("{}: {done}{of} {message}", self.label);
+                eprintln!("{}: {done}{total} {message}", self.label);
             }
             None => {}
         }

@@ -41,7 +41,9 @@ pub fn in_shell(line: &str) -> String {
 /// words are a program and its arguments.
 pub fn typed(words: &[String]) -> Result<String> {
     if words.iter().any(|word| word.contains(char::is_control)) {
-        bail!("-- {words:?}: control characters cannot be typed to the guest's shell: give one line of text");
+        bail!(
+            "-- {words:?}: control characters cannot be typed to the guest's shell: give one line of text"
+        );
     }
     let line = match words {
         [] => String::new(),
@@ -58,7 +60,7 @@ pub fn typed(words: &[String]) -> Result<String> {
     };
     if line.len() > LONGEST {
         bail!(
-            "-- {:.40}...: {} bytes; the guest's shell takes lines of at most {LONGEST}: put the commands into a script",
+            "-- {:.40}...: {} bytes; the guest's shell takes at most {LONGEST}: put the commands into a script",
             line,
             line.len()
         );

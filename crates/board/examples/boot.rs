@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boots a kernel and prints its console: `boot KERNEL DTB INITRD|- SECONDS [BOARD [CMDLINE
-//! [INPUT]]]`. INPUT is typed when a prompt `# ` appears.
+//! Boots a kernel and prints its console: `boot KERNEL DTB INITRD|- SECONDS [BOARD [CMDLINE [INPUT]]]`. INPUT is typed
+//! at the first prompt `# `.
 
 use board::boot::{Blob, Boot, LinuxBoot};
 use board::{BoardSpec, Machine, Stop};

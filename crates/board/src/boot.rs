@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a boot loader does: kernel, device tree and initial RAM disk into RAM, registers set
-//! (Linux Documentation/arch/arm/booting.rst).
+//! The boot loader: puts kernel, device tree and initial RAM disk into RAM, and sets the registers (Linux
+//! Documentation/arch/arm/booting.rst).
 //!
-//! A raw Image goes to 0x8000, a vmlinux where its segments say, a zImage above what it unpacks.
-//! Device tree and RAM disk come behind. Nothing runs before the kernel: caches and MMU are off.
-//! What cannot work together is refused: a device tree of another machine, a zImage of a kernel that
-//! is linked elsewhere.
+//! A raw Image goes to 0x8000, a vmlinux to the addresses of its segments, and a zImage above the kernel that it
+//! unpacks. Device tree and RAM disk follow. Nothing runs before the kernel: caches and MMU are off. The loader
+//! refuses files that do not fit the board: a device tree of another machine, and a zImage whose kernel is linked to
+//! an address outside the RAM.
 
 mod pieces;
 mod usable;
@@ -21,27 +21,27 @@ use std::path::Path;
 
 /// Offset of a raw Image in RAM.
 const TEXT_OFFSET: u32 = 0x8000;
-/// Kernel memory kept free behind a raw Image, whose file does not say how large its bss is.
+/// Bytes kept free after a raw Image, whose file does not tell the size of its bss.
 const IMAGE_BSS: u32 = 4 << 20;
-/// Where zImage and device tree go when the RAM is large enough: above any unpacked kernel.
+/// Offset of zImage and device tree if the RAM is large enough: above any unpacked kernel.
 const HIGH: u32 = 24 << 20;
-/// What messages call the words that the kernel is told.
+/// Name of the kernel's command line in messages.
 const COMMAND_LINE: &str = "the kernel's command line";
 const ALIGN: u32 = 0x1_0000;
-/// The code before a zImage's compressed part is smaller.
+/// Upper bound of the code before a zImage's compressed part, bytes.
 const LONGEST_HEAD: usize = 64 << 10;
 
-/// Something is wrong with what the user wants to boot.
+/// A mistake in the files or options of a boot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {problem}")]
 pub struct BootError {
-    /// The file, or the part of the set-up.
+    /// The file or option with the mistake.
     pub file: String,
     /// What is wrong.
     pub problem: String,
 }
 
-/// Bytes and the name messages call them by.
+/// Contents of a file, with its name for messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Blob {
     /// File name.
@@ -50,10 +50,10 @@ pub struct Blob {
     pub bytes: Vec<u8>,
 }
 
-/// Largest file worth reading: a vmlinux with all its debug information is below it.
+/// Largest file that is read, in bytes: a vmlinux with all its debug information is smaller.
 const LARGEST_FILE: u64 = 1 << 30;
 
-/// A file's bytes, at least one; a device that never ends is given up at `most`.
+/// Reads a file, which must not be empty. Fails after `most` bytes: a device file may never end.
 pub(crate) fn read_at_most(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(|e| e.to_string())?;
@@ -69,7 +69,7 @@ impl Blob {
     /// Reads a file.
     ///
     /// # Errors
-    /// When it cannot be read, is empty, or is larger than anything that fits a board.
+    /// Fails when the file cannot be read, is empty, or is larger than any file that fits a board.
     pub fn read(path: &Path) -> Result<Blob, BootError> {
         let name = path.display().to_string();
         match read_at_most(path, LARGEST_FILE) {
@@ -81,10 +81,10 @@ impl Blob {
         }
     }
 
-    /// Refuses what is no kernel for this board, as far as the file says.
+    /// Checks that the file is a kernel for this board, as far as its contents tell.
     ///
     /// # Errors
-    /// What it is instead, or where it wants to be unpacked.
+    /// Says what the file is instead, or to which address it unpacks its kernel.
     pub fn check_kernel(self, spec: &BoardSpec) -> Result<(), BootError> {
         let kernel = self;
         let linux = LinuxBoot {
@@ -94,10 +94,10 @@ impl Blob {
         linux.kernel_pieces(spec, spec.ram_bytes).map(|_| ())
     }
 
-    /// Refuses what is no device tree of the machine that there is.
+    /// Checks that the file is a device tree of this machine.
     ///
     /// # Errors
-    /// Why not.
+    /// Says why it is not.
     pub fn check_tree(self, machine: &Peripherals) -> Result<(), BootError> {
         let dtb = self;
         let linux = LinuxBoot {
@@ -115,18 +115,18 @@ impl Blob {
     }
 }
 
-/// A change to one property of one cell in the device tree.
+/// A new value for a one-cell property in the device tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
-    /// Path of a node that exists: `/core-module/clock-1000000`.
+    /// Path of an existing node, such as `/core-module/clock-1000000`.
     pub node: String,
-    /// Property.
+    /// Name of the property.
     pub property: String,
     /// New value.
     pub value: u32,
 }
 
-/// Linux and what it is given.
+/// A Linux kernel with its device tree, RAM disk and command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinuxBoot {
     /// zImage, raw Image or vmlinux.
@@ -141,12 +141,12 @@ pub struct LinuxBoot {
     pub overrides: Vec<Override>,
 }
 
-/// What is in RAM when the core starts.
+/// Contents of RAM when the core starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Boot {
     /// A Linux kernel.
     Linux(LinuxBoot),
-    /// A flat program. Registers are zero, the core is at `entry` in Supervisor mode.
+    /// A flat program. Registers are zero, and the core starts at `entry` in Supervisor mode.
     Bare {
         /// Physical address of the first byte.
         load: u32,
@@ -155,26 +155,26 @@ pub enum Boot {
         /// The program.
         bytes: Vec<u8>,
     },
-    /// An ELF executable linked to physical addresses; starts like [`Boot::Bare`].
+    /// An ELF executable that is linked to physical addresses. It starts like [`Boot::Bare`].
     BareElf(Blob),
 }
 
-/// How the core starts.
+/// State in which the core starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Start {
-    /// First instruction.
+    /// Address of the first instruction.
     pub pc: u32,
-    /// r0 to r2.
+    /// Values of r0 to r2.
     pub registers: [u32; 3],
-    /// A kernel without the decompressor that enters it on a product.
+    /// Whether the kernel starts without the decompressor of a zImage.
     pub decompressed: bool,
 }
 
 impl Boot {
-    /// The board as the device tree describes it: its timers count the clock that the tree says.
+    /// Returns the board with the timer clocks that the device tree gives.
     ///
     /// # Errors
-    /// When it is no device tree, or one of another machine.
+    /// Fails when the file is not a device tree of this machine, or when its timer clocks cannot be set.
     pub fn on(&self, mut spec: BoardSpec) -> Result<BoardSpec, BootError> {
         if let Boot::Linux(linux) = self {
             let tree = linux.own_tree()?;
@@ -185,10 +185,10 @@ impl Boot {
         Ok(spec)
     }
 
-    /// Puts everything into RAM and says how the core starts.
+    /// Puts everything into RAM. Returns the state in which the core starts.
     ///
     /// # Errors
-    /// When a file is not what it should be, or things do not fit.
+    /// Fails when a file has the wrong contents, or when the files do not fit into RAM.
     pub fn load(&self, spec: &BoardSpec, ram: &mut Sdram) -> Result<Start, BootError> {
         match self {
             Boot::Linux(linux) => linux.load(spec, ram),
@@ -230,10 +230,11 @@ fn segments<'a>(elf: &Elf<'a>, name: &str, shift: u32) -> Vec<Piece<'a>> {
 }
 
 impl LinuxBoot {
-    /// Bytes of RAM, from its beginning on, that the kernel uses: the board's, or fewer by `mem=`.
+    /// Returns the bytes of RAM, counted from its start, that the kernel uses: all of the board's, or fewer with
+    /// `mem=`.
     ///
     /// # Errors
-    /// When the command line names RAM that the board does not have.
+    /// Fails when the command line names RAM that the board does not have.
     pub fn ram_bytes(&self, spec: &BoardSpec) -> Result<u32, BootError> {
         let base = spec.peripherals.ram_base;
         usable::usable(&self.command_line, base, spec.ram_bytes).map_err(|problem| BootError {
@@ -246,7 +247,7 @@ impl LinuxBoot {
         let base = spec.peripherals.ram_base;
         let ram_bytes = self.ram_bytes(spec)?;
         let (mut pieces, pc) = self.kernel_pieces(spec, ram_bytes)?;
-        // The rest is laid out behind a kernel that is in RAM.
+        // The other pieces follow the kernel, so it is checked first.
         check_places(spec, ram_bytes, &pieces)?;
         let kernel_end = pieces
             .iter()
@@ -256,7 +257,7 @@ impl LinuxBoot {
         let dtb_at = kernel_end
             .max(base + high(ram_bytes))
             .next_multiple_of(ALIGN);
-        // The final size of the tree does not depend on the values put in.
+        // The size of the tree does not depend on the addresses of the RAM disk.
         let dtb_size = self.tree(spec, (0, 0))?.len() as u32;
         let initrd_at = (dtb_at + dtb_size).next_multiple_of(ALIGN);
         let initrd_size = self.initrd.as_ref().map_or(0, |i| i.bytes.len() as u32);
@@ -300,8 +301,8 @@ impl LinuxBoot {
         match kind(kernel)? {
             KernelKind::Elf => {
                 let elf = Elf::parse(&kernel.bytes).map_err(|problem| kernel.error(problem))?;
-                // A vmlinux is linked to virtual addresses: its first segment starts PAGE_OFFSET
-                // plus a few pages, RAM starts where PAGE_OFFSET is mapped.
+                // A vmlinux is linked to virtual addresses. Its first segment starts a few pages after PAGE_OFFSET,
+                // which is mapped to the start of RAM.
                 let lowest = elf.segments.iter().map(|s| s.physical).min().unwrap_or(0);
                 let shift = (lowest & 0xffe0_0000).wrapping_sub(ram);
                 Ok((
@@ -312,15 +313,15 @@ impl LinuxBoot {
             KernelKind::Zimage => {
                 self.check_place(spec)?;
                 let at = ram + high(ram_bytes);
-                // It needs room for its stack and heap behind itself.
+                // A zImage needs room for its stack and heap after its end.
                 Ok((vec![piece(at, 1 << 20)], at))
             }
             KernelKind::Image => Ok((vec![piece(ram + TEXT_OFFSET, IMAGE_BSS)], ram + TEXT_OFFSET)),
         }
     }
 
-    /// A zImage that unpacks its kernel to an address of its own, instead of to the RAM that it finds
-    /// itself in, has to mean this board's RAM.
+    /// Checks the address to which a zImage unpacks its kernel: it must be in this board's RAM. A zImage without a
+    /// fixed address unpacks it into the RAM in which it runs.
     fn check_place(&self, spec: &BoardSpec) -> Result<(), BootError> {
         let (base, bytes) = (spec.peripherals.ram_base, &self.kernel.bytes);
         let Some(place) = place_of(bytes) else {
@@ -331,8 +332,8 @@ impl LinuxBoot {
             return Ok(());
         }
         Err(self.kernel.error(format!(
-            "the zImage unpacks its kernel to {place:#010x}; this board's RAM is {base:#010x} to {end:#010x}: \
-             CONFIG_AUTO_ZRELADDR makes one for any RAM"
+            "the zImage unpacks its kernel to {place:#010x}, but this board's RAM is {base:#010x} to {end:#010x}: \
+            build it with CONFIG_AUTO_ZRELADDR, which fits any RAM"
         )))
     }
 
@@ -341,7 +342,7 @@ impl LinuxBoot {
             .map_err(|problem| self.dtb.error(format!("not a device tree: {problem}")))
     }
 
-    /// A tree that says of what machine it is has to be one of ours.
+    /// Checks that the tree is of this machine, if it names its machine.
     fn check_machine(&self, tree: &Tree, machine: &Peripherals) -> Result<(), BootError> {
         let Some(other) = tree.root.texts("compatible").next() else {
             return Ok(());
@@ -351,17 +352,18 @@ impl LinuxBoot {
             return Ok(());
         }
         Err(self.dtb.error(format!(
-            "the device tree is of {other:?}; this board has the peripherals of \"{own}\", \
-             whatever its chip"
+            "the device tree is for {other:?}, but this board has the peripherals of \"{own}\", not \
+            those of its chip: use a device tree for \"{own}\""
         )))
     }
 
-    /// The device tree with memory, command line, RAM disk and overrides set.
+    /// Returns the device tree with memory, command line, RAM disk and overrides.
     fn tree(&self, spec: &BoardSpec, initrd: (u32, u32)) -> Result<Vec<u8>, BootError> {
         let mut tree = self.own_tree()?;
         for cells in ["#address-cells", "#size-cells"] {
             if tree.root.get_u32(cells) != Some(1) {
-                return Err(self.dtb.error(format!("the root's {cells} is not 1")));
+                let problem = format!("{cells} of the root is not 1: use 32-bit addresses and sizes");
+                return Err(self.dtb.error(problem));
             }
         }
         let memory = tree.root.child_or_new("memory");
@@ -395,7 +397,7 @@ enum KernelKind {
     Elf,
 }
 
-/// Looks at the first bytes; refuses what is known to be something else.
+/// Recognises a kernel by its first bytes. Refuses files that are known to be something else.
 fn kind(kernel: &Blob) -> Result<KernelKind, BootError> {
     let b = &kernel.bytes;
     let word = |at: usize| {
@@ -413,7 +415,7 @@ fn kind(kernel: &Blob) -> Result<KernelKind, BootError> {
         ),
         (
             b.starts_with(&[0x27, 0x05, 0x19, 0x56]),
-            "is a U-Boot image: give the zImage in it",
+            "is a U-Boot image: extract the zImage from it",
         ),
         (
             b.starts_with(&[0xd0, 0x0d, 0xfe, 0xed]),
@@ -444,15 +446,15 @@ fn kind(kernel: &Blob) -> Result<KernelKind, BootError> {
         }
         return Ok(KernelKind::Zimage);
     }
-    // The first instruction of a raw Image is unconditional.
+    // A raw Image begins with an unconditional instruction.
     match word(0) {
         Some(first) if first >> 28 == 0xe && b.len() > 0x1000 => Ok(KernelKind::Image),
         _ => Err(kernel.error("is not an ARM kernel: neither zImage nor Image nor ELF")),
     }
 }
 
-/// Where the code before a zImage's compressed part is told to unpack the kernel, if it is: a word of
-/// its literal pool, 0x8000 behind a multiple of 16 MB, which is no immediate value of ARM's (Linux
+/// Returns the address to which a zImage unpacks its kernel, if the address is fixed. It is a word in the literal pool
+/// of the code before the compressed part: 0x8000 above a multiple of 16 MB, which is no ARM immediate (Linux
 /// arch/arm/boot/compressed/head.S, `zreladdr`).
 fn place_of(zimage: &[u8]) -> Option<u32> {
     const MAGICS: [&[u8]; 5] = [

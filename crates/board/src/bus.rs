@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is outside the core: RAM, the device map, wires, console and probes.
+//! Everything outside the core: RAM, the device map, wires, console, and probes.
 //!
-//! One transaction at a time, in the order the core makes them. Devices are brought up to date when
-//! their deadline passes; levels travel along the wires at once. Anything the board does not have
-//! ends the run with a [`Stop`]; regions that are ignored on purpose read as zero and are counted.
+//! The bus carries out one transaction at a time, in the core's order. A device is brought up to date when its
+//! deadline passes. Levels travel along the wires without delay. An access to an address at which the board has
+//! nothing ends the run with a [`Stop`]. A region that the machine file ignores on purpose reads as zero, and accesses
+//! to it are counted.
 
 use crate::console::Console;
 use crate::device::{Device, parts};
@@ -16,32 +17,32 @@ use crate::stop::{Kind, Stop, Transaction};
 use crate::wires::Wires;
 use arm::{BusError, Signals, Width};
 
-/// A probed pin changed its level.
+/// A change of the level of a probed pin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Edge {
     /// Core cycles since power-on.
     pub cycle: u64,
     /// Pin 0 to 7.
     pub pin: u8,
-    /// The level it changed to.
+    /// The new level.
     pub level: bool,
 }
 
-/// An ignored region, and how often the guest went there.
+/// An ignored region, with the numbers of accesses by the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ignored {
     /// Name in the machine file.
     pub name: String,
-    /// Why it is ignored.
+    /// Reason why it is ignored.
     pub reason: String,
-    /// Reads, which returned zero.
+    /// Number of reads, which returned zero.
     pub reads: u64,
-    /// Writes, which were dropped.
+    /// Number of writes, which were dropped.
     pub writes: u64,
 }
 
 impl Ignored {
-    /// Nobody has been there.
+    /// Makes a region without accesses.
     fn never(spec: &IgnoredSpec) -> Ignored {
         Ignored {
             name: spec.name.clone(),
@@ -69,9 +70,9 @@ pub struct SystemBus {
     ram_base: u32,
     map: Map,
     slots: Vec<Slot>,
-    /// Deadline of each slot, apart so that the minimum is found fast.
+    /// Deadline of each slot. A vector of its own makes it fast to find the minimum.
     deadlines: Vec<u64>,
-    /// What [`Bus::next_event`] answers.
+    /// Result of [`Bus::next_event`](arm::Bus::next_event).
     next: u64,
     wires: Wires,
     signals: Signals,
@@ -87,9 +88,9 @@ pub struct SystemBus {
     network: usize,
     probes: usize,
     interrupts: usize,
-    /// Inputs of the interrupt controller that rose since somebody asked.
+    /// Inputs of the interrupt controller that rose since the last [`SystemBus::take_raised`].
     raised: u32,
-    /// What bus masters other than the core did since somebody asked.
+    /// Transfers of bus masters other than the core since the last [`SystemBus::take_transfers`].
     transfers: Vec<dma::Transfer>,
     edges: Vec<Edge>,
     stop_on_edge: bool,
@@ -98,10 +99,10 @@ pub struct SystemBus {
 }
 
 impl SystemBus {
-    /// A board in its power-on state.
+    /// Makes a board in its power-on state.
     ///
     /// # Errors
-    /// A sentence when a part cannot be made with this core clock.
+    /// Fails when a part cannot be made with this core clock. The text is for the user.
     pub fn new(spec: &BoardSpec) -> Result<SystemBus, String> {
         let cycles = |bus: u32| (u64::from(bus) * spec.cpu_hz).div_ceil(spec.bus_hz) as u32;
         let set = &spec.peripherals;
@@ -159,27 +160,27 @@ impl SystemBus {
         Ok(bus)
     }
 
-    /// The RAM.
+    /// Returns the RAM.
     pub fn ram(&self) -> &Sdram {
         &self.ram
     }
 
-    /// Physical address of the RAM's first byte.
+    /// Returns the physical address of the RAM's first byte.
     pub fn ram_base(&self) -> u32 {
         self.ram_base
     }
 
-    /// The RAM, for loaders.
+    /// Returns the RAM, for loaders.
     pub fn ram_mut(&mut self) -> &mut Sdram {
         &mut self.ram
     }
 
-    /// Ignored regions and how often the guest went there.
+    /// Returns the ignored regions with the numbers of accesses.
     pub fn ignored(&self) -> &[Ignored] {
         &self.ignored
     }
 
-    /// What devices are used for that they model only in part.
+    /// Returns a note for each device that the guest uses in a way that is modelled only in part.
     pub(crate) fn notes(&self) -> Vec<String> {
         let notes = self
             .slots
@@ -189,13 +190,13 @@ impl SystemBus {
         notes.collect()
     }
 
-    /// With true, an address that nothing answers gives the core a bus error (an external abort)
-    /// and the run goes on; without, it ends the run.
+    /// Sets whether an access to an address at which the board has nothing gives the core a bus error (an external
+    /// abort). Otherwise the access ends the run.
     pub fn set_unmapped_aborts(&mut self, aborts: bool) {
         self.unmapped_aborts = aborts;
     }
 
-    /// Why the run has to end, if it has to; endings that are not final are cleared by asking.
+    /// Returns the reason to end the run, if there is one. Clears it unless it is final.
     pub(crate) fn take_stop(&mut self) -> Option<Stop> {
         let stop = self.stop.clone()?;
         if !stop.is_final() {
@@ -205,33 +206,33 @@ impl SystemBus {
         Some(stop)
     }
 
-    /// Everything the console printed since power-on.
+    /// Returns the bytes that the console printed since power-on.
     pub fn console_log(&self) -> &[u8] {
         &self.console.log
     }
 
-    /// From now on the run ends when the console has just printed these bytes; `None`: it does not.
+    /// Sets the text whose next output on the console ends the run; `None` for no text.
     pub(crate) fn watch_console(&mut self, pattern: Option<&[u8]>) {
         self.console.watch(pattern);
     }
 
-    /// Puts bytes on the console's line; the part takes them as fast as it can.
+    /// Sends bytes to the console, which takes them as fast as it can.
     pub fn send(&mut self, now: u64, bytes: &[u8]) {
         self.console.send(bytes);
         self.settle(now, self.console_index);
     }
 
-    /// Edges of the probed pins since power-on.
+    /// Returns the edges of the probed pins since power-on.
     pub fn edges(&self) -> &[Edge] {
         &self.edges
     }
 
-    /// Whether a run ends at each edge of a probed pin.
+    /// Sets whether a run ends at each edge of a probed pin.
     pub fn set_stop_on_edge(&mut self, stop: bool) {
         self.stop_on_edge = stop;
     }
 
-    /// Inputs of the interrupt controller that rose since the last call.
+    /// Takes the inputs of the interrupt controller that rose since the last call.
     pub(crate) fn take_raised(&mut self) -> u32 {
         core::mem::take(&mut self.raised)
     }
@@ -251,7 +252,7 @@ impl SystemBus {
         BusError
     }
 
-    /// After device `index` was used: its deadline, its levels and what they lead to.
+    /// Updates the deadline and the levels of device `index` after its use, and everything that depends on them.
     fn settle(&mut self, now: u64, index: usize) {
         if index == self.console_index {
             let device = self.slots[index].device.as_mut();
@@ -275,11 +276,11 @@ impl SystemBus {
         }
     }
 
-    /// The outputs of device `first` have changed: follows the wires until nothing moves.
+    /// Follows the wires from the changed outputs of device `first` until no level changes.
     #[cold]
     fn propagate(&mut self, now: u64, first: usize) {
         let mut work = vec![first];
-        // Every wire can move once in each direction; more means that they feed back.
+        // Each wire can change once in each direction. More changes mean that the wires form a loop.
         let mut budget = 64 + 2 * self.wires.len();
         while let Some(i) = work.pop() {
             let slot = &mut self.slots[i];
@@ -440,7 +441,7 @@ impl SystemBus {
             width: Width::Word,
             value: 0,
         };
-        let reason = "devices are not read by line: map them uncached".to_owned();
+        let reason = "devices cannot fill cache lines: map them uncached".to_owned();
         match self.map.at(pa) {
             Region::Nothing => self.nobody(access),
             Region::Device(i) => self.refuse(usize::from(i), access, reason),

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Clocks that a device tree gives the board's parts (Linux Documentation/devicetree/bindings/clock).
+//! Clock rates that a device tree gives to the board's parts (Linux Documentation/devicetree/bindings/clock).
 //!
-//! A kernel believes its device tree: timers that count another clock than it says would make the
-//! guest's time run fast or slow without a word. So the SP804 timers count what the tree says.
+//! A kernel trusts its device tree. If a timer counted another clock than the tree names, the guest's time would
+//! silently run fast or slow. So the SP804 timers count the clock that the tree names.
 
 use crate::fdt::{Node, Tree};
 use crate::spec::{DeviceSpec, Peripherals};
 
 const TIMER: &str = "sp804";
-/// From a clock to the one it is made from, at most so often.
+/// Longest chain from a clock to the fixed clock from which it is derived.
 const DEPTH: usize = 16;
-/// As of any part.
+/// Highest clock rate of a part, Hz.
 const LARGEST_HZ: u64 = 2_000_000_000;
 
-/// Has the timers count what the tree says, as far as it says anything.
+/// Sets the clock rate of each timer whose clock the tree gives.
 ///
 /// # Errors
-/// When it says what they cannot: two clocks that differ, or one that cannot be followed.
+/// Fails when the two counters of a timer have different clocks, or when no fixed clock is found for a timer.
 pub(crate) fn set(peripherals: &mut Peripherals, tree: &Tree) -> Result<(), String> {
     let timers = peripherals.devices.iter_mut().filter(|d| d.part == TIMER);
     for timer in timers {
-        if let Some(hz) = of(tree, timer)? {
+        if let Some(hz) = timer_hz(tree, timer)? {
             timer.clock_hz = Some(hz);
         }
     }
     Ok(())
 }
 
-/// The clock of the device's node, Hz. The third of three clocks is the bus's
+/// Returns the clock rate of the device's node, Hz. If the node has three clocks, the third is the bus clock
 /// (Documentation/devicetree/bindings/timer/arm,sp804.yaml).
-fn of(tree: &Tree, device: &DeviceSpec) -> Result<Option<u64>, String> {
+fn timer_hz(tree: &Tree, device: &DeviceSpec) -> Result<Option<u64>, String> {
     let compatible = format!("arm,{}", device.part);
     let is = |node: &Node| {
         let on = !node.texts("status").any(|text| text == "disabled");
@@ -41,21 +41,21 @@ fn of(tree: &Tree, device: &DeviceSpec) -> Result<Option<u64>, String> {
     let Some(first) = cell(node, "clocks", 0) else {
         return Ok(None);
     };
-    let one = |phandle| {
+    let hz_of = |phandle| {
         rate(tree, phandle, DEPTH)
             .filter(|hz| (1..=LARGEST_HZ).contains(hz))
             .ok_or(format!(
-                "{}: its clock cannot be followed to a fixed one of 1 Hz to 2 GHz",
+                "{}: its clock does not lead to a fixed clock of 1 Hz to 2 GHz",
                 node.name.escape_debug()
             ))
     };
-    let hz = one(first)?;
+    let hz = hz_of(first)?;
     let three = cell(node, "clocks", 2).is_some();
     if let Some(second) = cell(node, "clocks", 1).filter(|_| three) {
-        let second = one(second)?;
+        let second = hz_of(second)?;
         if second != hz {
             return Err(format!(
-                "{}: its timers have clocks of {hz} Hz and {second} Hz; here they have one",
+                "{}: its two counters have clocks of {hz} Hz and {second} Hz: give both the same clock",
                 node.name.escape_debug()
             ));
         }
@@ -89,7 +89,8 @@ mod tests {
     use super::*;
     use crate::spec::{BoardSpec, DEFAULT_BOARD};
 
-    /// A tree with one oscillator, one divided by `div`, and a timer with that clock at `base`.
+    /// Makes a tree with an oscillator of 24 MHz, a clock that divides clock `parent` by `div`, and a timer at `base`
+    /// that counts the divided clock.
     fn tree(base: u32, div: u32, parent: u32) -> Tree {
         let mut tree = Tree::default();
         let oscillator = tree.root.child_or_new("clock-24000000");
@@ -153,9 +154,9 @@ mod tests {
                 "{error}"
             );
         };
-        says(&tree(0x101e_2000, 0, 1), "cannot be followed");
-        says(&tree(0x101e_2000, 24, 2), "cannot be followed");
-        says(&tree(0x101e_2000, 24, 9), "cannot be followed");
+        says(&tree(0x101e_2000, 0, 1), "does not lead to a fixed clock");
+        says(&tree(0x101e_2000, 24, 2), "does not lead to a fixed clock");
+        says(&tree(0x101e_2000, 24, 9), "does not lead to a fixed clock");
         let mut two = tree(0x101e_2000, 24, 1);
         let clocks = [2u32, 1, 1].iter().flat_map(|w| w.to_be_bytes()).collect();
         two.node("/amba/timer").unwrap().set("clocks", clocks);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The far end of the console's serial line: what was printed, what is on its way in, and the text
-//! that somebody waits for.
+//! The far end of the console's serial line: the log of its output, the pending input, and the awaited text.
 
 use crate::device::Device;
 use arm::Damaged;
@@ -9,9 +8,9 @@ use std::collections::VecDeque;
 /// The far end of a serial line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Console {
-    /// Everything printed since power-on.
+    /// Bytes printed since power-on.
     pub log: Vec<u8>,
-    /// Waited for, from this position of the log on.
+    /// Position of the log at which the search begins, and the awaited text.
     watch: Option<(usize, Vec<u8>)>,
     input: VecDeque<u8>,
 }
@@ -19,26 +18,26 @@ pub(crate) struct Console {
 arm::state!(Console: log, watch, input; => check);
 
 impl Console {
-    /// What was restored may be no far end of a line.
+    /// Refuses restored state that no console can have.
     fn check(&self) -> Result<(), Damaged> {
         let within = |(from, _): &(usize, Vec<u8>)| *from <= self.log.len();
         match self.watch.as_ref().is_none_or(within) {
             true => Ok(()),
-            false => Err(Damaged("the console has not printed as much")),
+            false => Err(Damaged("the console's search begins beyond the end of its log")),
         }
     }
 
-    /// From now on [`Console::collect`] tells when the device has just printed these bytes.
+    /// Sets the awaited text, whose next occurrence [`Console::collect`] reports. `None` ends the search.
     pub fn watch(&mut self, pattern: Option<&[u8]>) {
         self.watch = pattern.map(|p| (self.log.len(), p.to_vec()));
     }
 
-    /// Puts bytes on the line.
+    /// Queues bytes as input of the device.
     pub fn send(&mut self, bytes: &[u8]) {
         self.input.extend(bytes);
     }
 
-    /// Offers the device what is on the line; it takes what it can.
+    /// Offers the pending input to the device, which takes as much as it can.
     pub fn feed(&mut self, now: u64, device: &mut dyn Device) {
         if self.input.is_empty() {
             return;
@@ -47,7 +46,7 @@ impl Console {
         self.input.drain(..taken);
     }
 
-    /// Takes what the device has sent. True when that completes what is waited for.
+    /// Moves the bytes that the device has sent to the log. Returns whether they complete the awaited text.
     pub fn collect(&mut self, device: &mut dyn Device) -> bool {
         let mut complete = false;
         for byte in device.transmitted() {

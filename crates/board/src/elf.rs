@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The part of ELF a boot loader needs: loadable segments and the entry point of an ARM executable.
+//! The part of ELF that a boot loader needs: loadable segments and the entry point of an ARM executable.
 
 use object::Endianness;
 use object::elf::{EM_ARM, ET_EXEC, FileHeader32, PT_LOAD};
@@ -12,20 +12,20 @@ pub struct Segment<'a> {
     pub physical: u32,
     /// Bytes in the file.
     pub bytes: &'a [u8],
-    /// Bytes in memory; those beyond the file's are zero.
+    /// Bytes in memory. Bytes that the file does not have are zero.
     pub memory_size: u32,
 }
 
 /// An executable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Elf<'a> {
-    /// First instruction.
+    /// Address of the first instruction.
     pub entry: u32,
     /// Segments with bytes in memory.
     pub segments: Vec<Segment<'a>>,
 }
 
-/// Machines one is likely to meet.
+/// Returns the name of a common machine number.
 fn machine_name(machine: u16) -> &'static str {
     match machine {
         3 => "x86",
@@ -39,10 +39,10 @@ fn machine_name(machine: u16) -> &'static str {
 }
 
 impl<'a> Elf<'a> {
-    /// Reads an executable.
+    /// Parses an executable.
     ///
     /// # Errors
-    /// When it is damaged, or not a 32-bit little-endian ARM executable.
+    /// Fails when the file is damaged, or is not a 32-bit little-endian ARM executable.
     pub fn parse(bytes: &'a [u8]) -> Result<Elf<'a>, String> {
         if !bytes.starts_with(b"\x7fELF") {
             return Err("is not an ELF file".to_owned());
@@ -50,8 +50,8 @@ impl<'a> Elf<'a> {
         let machine = bytes.get(18..20).map(|b| u16::from_le_bytes([b[0], b[1]]));
         match machine {
             Some(EM_ARM) => {}
-            // Big-endian files have it in the other order.
-            Some(0x2800) => return Err("is for big-endian ARM; the cores are little-endian".into()),
+            // EM_ARM in a big-endian file.
+            Some(0x2800) => return Err("is for big-endian ARM: build it for little-endian ARM".into()),
             Some(m) => {
                 return Err(format!(
                     "is an ELF file for {} (machine {m}), not for ARM",
@@ -64,7 +64,7 @@ impl<'a> Elf<'a> {
         let header = FileHeader32::<Endianness>::parse(bytes).map_err(damaged)?;
         let endian = header.endian().map_err(damaged)?;
         if header.e_type.get(endian) != ET_EXEC {
-            return Err("is not an executable: an object or a library has no fixed address".into());
+            return Err("is not an executable: link it to a fixed address".into());
         }
         let mut segments = Vec::new();
         for program in header.program_headers(endian, bytes).map_err(damaged)? {
@@ -73,7 +73,7 @@ impl<'a> Elf<'a> {
             }
             let data = program
                 .data(endian, bytes)
-                .map_err(|()| "the ELF file is cut short: a segment ends outside".to_owned())?;
+                .map_err(|()| "the ELF file is cut short: a segment ends beyond the end of the file".to_owned())?;
             segments.push(Segment {
                 physical: program.p_paddr(endian),
                 bytes: data,
@@ -81,7 +81,7 @@ impl<'a> Elf<'a> {
             });
         }
         if segments.is_empty() {
-            return Err("the ELF file has nothing to load".to_owned());
+            return Err("the ELF file has no segment to load".to_owned());
         }
         Ok(Elf {
             entry: header.e_entry(endian),

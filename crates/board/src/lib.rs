@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Simulated ARM9 boards: memory with SDRAM timing, Versatile PB peripherals, boot and stop.
+//! Simulated ARM9 boards: memory with SDRAM timing, Versatile PB peripherals, boot loader, and reasons to stop.
 
 pub mod boot;
 pub mod bus;

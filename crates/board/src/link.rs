@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The Ethernet cable between the board and a host, full duplex: frames take the time that their bits
-//! take, with preamble, checksum and the gap behind them, and a probe can stamp them.
+//! The full-duplex Ethernet cable between the board and a host. A frame takes the time of its bits, including
+//! preamble, checksum and the gap after it. A probe can stamp frames.
 //!
-//! Times on the wire are nanoseconds since power-on, in which a bit is a whole number at 10 and
-//! at 100 Mbit/s. A frame reaches the board's controller at its last bit. The cable is without length.
+//! Times on the wire are nanoseconds since power-on: a bit takes a whole number of them at 10 and at 100 Mbit/s. A
+//! frame reaches the board's controller with its last bit. The cable adds no delay.
 
 use crate::time::{self, Clock};
 use arm::Damaged;
@@ -15,18 +15,18 @@ arm::state!(
     Link: free_ns, to_board, from_board; clock, rate, coming, arrived, probe, stop => check
 );
 
-/// Preamble and start of frame, bytes.
+/// Preamble and start-of-frame delimiter, bytes.
 const PREAMBLE: u64 = 8;
 /// Checksum, bytes.
 pub(crate) const CHECKSUM: usize = 4;
-/// Silence behind each frame, bytes.
+/// Gap after each frame, bytes.
 const GAP: u64 = 12;
-/// The shortest frame without its checksum.
+/// Shortest frame without its checksum, bytes.
 pub const SHORTEST: usize = 60;
-/// The resolution of the probe's stamps.
+/// Resolution of the probe's time stamps, ns.
 pub const STAMP_NS: u64 = 10;
 
-/// How fast the cable is.
+/// Bit rate of the cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rate {
     /// 10 Mbit/s.
@@ -36,7 +36,7 @@ pub enum Rate {
 }
 
 impl Rate {
-    /// Nanoseconds that `bytes` bytes take.
+    /// Returns the nanoseconds that `bytes` bytes take.
     pub fn ns(self, bytes: u64) -> u64 {
         let bit = match self {
             Rate::Ten => 100,
@@ -45,24 +45,24 @@ impl Rate {
         bytes * 8 * bit
     }
 
-    /// From the first bit of the preamble to the last of the checksum, for a frame of `bytes`
-    /// without both.
+    /// Returns the nanoseconds from the first bit of the preamble to the last bit of the checksum. `bytes` counts
+    /// neither.
     pub fn frame_ns(self, bytes: usize) -> u64 {
         self.wire_ns(bytes + CHECKSUM)
     }
 
-    /// The same for a frame of `bytes` with its checksum, if it has one.
+    /// Returns the nanoseconds of a frame with its preamble. `bytes` counts the checksum, if the frame has one.
     pub(crate) fn wire_ns(self, bytes: usize) -> u64 {
         self.ns(PREAMBLE + bytes as u64)
     }
 
-    /// The gap behind a frame.
+    /// Returns the nanoseconds of the gap after a frame.
     pub fn gap_ns(self) -> u64 {
         self.ns(GAP)
     }
 }
 
-/// Which way a frame went.
+/// Direction of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// From the host to the board.
@@ -71,67 +71,67 @@ pub enum Way {
     FromBoard,
 }
 
-/// What became of a frame.
+/// Fate of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It arrived.
+    /// The frame arrived.
     Taken,
-    /// The controller at its end was not to take it: its length; of the board's also its address, or the receiver
-    /// is off; of the host's its checksum.
+    /// The receiver filtered the frame. The board's controller filters by length and address, and filters all frames
+    /// while its receiver is off. The host filters by length and checksum.
     Filtered,
     /// The board's controller had no room for it.
     NoRoom,
-    /// There was no cable, or no link, at its end.
+    /// The receiver had no cable or no link.
     NoLink,
 }
 
 /// A frame on the wire, without preamble and checksum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Which way it went.
+    /// Direction of the frame.
     pub way: Way,
-    /// First bit of the preamble.
+    /// Time of the first bit of the preamble.
     pub start_ns: u64,
-    /// Behind the last bit of the checksum.
+    /// Time after the last bit of the checksum.
     pub end_ns: u64,
-    /// From the destination's address on.
+    /// Contents, from the destination address on.
     pub bytes: Vec<u8>,
-    /// Its checksum is wrong.
+    /// Whether the checksum is wrong.
     pub bad_checksum: bool,
-    /// What became of it.
+    /// Fate of the frame.
     pub fate: Fate,
 }
 
 impl Frame {
-    /// The probe's stamp, in steps of [`STAMP_NS`].
+    /// Returns the probe's time stamp, in steps of [`STAMP_NS`].
     pub fn stamp_ns(&self) -> u64 {
         self.start_ns / STAMP_NS * STAMP_NS
     }
 }
 
-/// A frame as a controller sent it.
+/// A frame that a controller sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// First bit of the preamble.
+    /// Time of the first bit of the preamble.
     pub start_ns: u64,
-    /// Behind the last bit of the checksum.
+    /// Time after the last bit of the checksum.
     pub end_ns: u64,
-    /// From the destination's address on.
+    /// Contents, from the destination address on.
     pub bytes: Vec<u8>,
-    /// Its checksum is wrong.
+    /// Whether the checksum is wrong.
     pub bad_checksum: bool,
 }
 
-/// How many frames went one way, by fate.
+/// Numbers of frames in one direction, by fate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// That arrived.
+    /// Frames that arrived.
     pub taken: u64,
-    /// That the controller was not to take.
+    /// Frames that the receiver filtered.
     pub filtered: u64,
-    /// For which the controller had no room.
+    /// Frames for which the board's controller had no room.
     pub no_room: u64,
-    /// For which there was no cable or link.
+    /// Frames whose receiver had no cable or no link.
     pub no_link: u64,
 }
 
@@ -145,12 +145,12 @@ impl Tally {
         } += 1;
     }
 
-    /// What was restored may be no counts.
+    /// Refuses restored counts that no run reaches.
     fn check(&self) -> Result<(), Damaged> {
         time::check([self.taken, self.filtered, self.no_room, self.no_link])
     }
 
-    /// All of them.
+    /// Returns the number of all frames.
     pub fn all(&self) -> u64 {
         self.taken + self.filtered + self.no_room + self.no_link
     }
@@ -159,9 +159,9 @@ impl Tally {
 /// A tap in the cable that stamps every frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Probe {
-    /// In the order in which they ended.
+    /// Frames, in the order of their ends.
     pub frames: Vec<Frame>,
-    /// Frames that found its memory full.
+    /// Number of frames that the probe lost because its memory was full.
     pub lost: u64,
     depth: usize,
 }
@@ -171,9 +171,9 @@ pub struct Probe {
 pub struct Link {
     clock: Clock,
     rate: Option<Rate>,
-    /// Towards the board, in their order.
+    /// Frames on their way to the board, in order.
     coming: VecDeque<Frame>,
-    /// When the wire towards the board is free.
+    /// Time at which the wire to the board is free, ns.
     free_ns: u64,
     arrived: Vec<Frame>,
     to_board: Tally,
@@ -183,7 +183,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// A cable at 100 Mbit/s.
+    /// Makes a cable at 100 Mbit/s.
     pub(crate) fn new(cpu_hz: u64) -> Link {
         Link {
             clock: Clock {
@@ -201,53 +201,53 @@ impl Link {
         }
     }
 
-    /// What was restored may be no time.
+    /// Refuses a restored time that no run reaches.
     fn check(&self) -> Result<(), Damaged> {
         time::check([self.free_ns])
     }
 
-    /// Whether it is as it was made, but for what went by.
+    /// Returns whether the cable is as it was made, apart from the record of past frames.
     pub(crate) fn is_bare(&self) -> bool {
         let nothing = self.coming.is_empty() && self.arrived.is_empty() && self.probe.is_none();
         nothing && self.rate == Some(Rate::Hundred) && !self.stop
     }
 
-    /// The cable's speed, if it is plugged in.
+    /// Returns the cable's bit rate, if it is plugged in.
     pub fn rate(&self) -> Option<Rate> {
         self.rate
     }
 
-    /// Frames towards the board, by fate.
+    /// Returns the numbers of frames to the board.
     pub fn to_board(&self) -> Tally {
         self.to_board
     }
 
-    /// Frames from the board, by fate.
+    /// Returns the numbers of frames from the board.
     pub fn from_board(&self) -> Tally {
         self.from_board
     }
 
-    /// The probe, when there is one.
+    /// Returns the probe, if there is one.
     pub fn probe(&self) -> Option<&Probe> {
         self.probe.as_ref()
     }
 
-    /// Frames towards the board that are not there yet.
+    /// Returns the number of frames on their way to the board.
     pub fn waiting(&self) -> usize {
         self.coming.len()
     }
 
-    /// Nanoseconds at core cycle `cycle`.
+    /// Converts a core cycle to nanoseconds.
     pub fn ns(&self, cycle: u64) -> u64 {
         self.clock.ticks(cycle)
     }
 
-    /// The first core cycle at nanosecond `ns`.
+    /// Returns the first core cycle at nanosecond `ns`.
     pub fn cycle(&self, ns: u64) -> u64 {
         self.clock.cycles(ns)
     }
 
-    /// Puts a probe of that many frames into the cable.
+    /// Connects a probe that holds `depth` frames to the cable.
     pub(crate) fn tap(&mut self, depth: usize) {
         self.probe = Some(Probe {
             depth,
@@ -255,12 +255,12 @@ impl Link {
         });
     }
 
-    /// Whether a run ends when the board has sent a frame.
+    /// Sets whether a run ends when the board has sent a frame.
     pub(crate) fn set_stop(&mut self, stop: bool) {
         self.stop = stop;
     }
 
-    /// Plugs in or out. What is on its way then is lost.
+    /// Plugs the cable in at `rate`, or unplugs it. Frames on their way are lost.
     pub(crate) fn plug(&mut self, now: u64, rate: Option<Rate>) {
         self.rate = rate;
         self.free_ns = self.ns(now);
@@ -269,8 +269,8 @@ impl Link {
         }
     }
 
-    /// The host sends: at `not_before_ns`, or as soon as the wire is free. Shorter frames than the
-    /// shortest are filled up when `pad`; when the frame starts.
+    /// Sends a frame of the host at `not_before_ns`, or as soon after that as the wire is free. With `pad`, a frame
+    /// shorter than [`SHORTEST`] is filled up. Returns the time at which the frame starts, if there is a cable.
     pub(crate) fn send(
         &mut self,
         not_before_ns: u64,
@@ -299,13 +299,13 @@ impl Link {
         Some(start_ns)
     }
 
-    /// When [`Link::next_arrival`] has something.
+    /// Returns the core cycle from which [`Link::next_arrival`] has a frame.
     pub(crate) fn deadline(&self) -> u64 {
         let first = self.coming.front();
         first.map_or(u64::MAX, |frame| self.cycle(frame.end_ns))
     }
 
-    /// A frame whose last bit is at the board at `now`.
+    /// Takes a frame whose last bit has reached the board by `now`.
     pub(crate) fn next_arrival(&mut self, now: u64) -> Option<Frame> {
         if self.deadline() > now {
             return None;
@@ -313,13 +313,13 @@ impl Link {
         self.coming.pop_front()
     }
 
-    /// What became of a frame towards the board.
+    /// Records a frame to the board with its fate.
     pub(crate) fn given(&mut self, frame: Frame) {
         self.to_board.count(frame.fate);
         self.log(&frame);
     }
 
-    /// The board sent a frame. True when the run is to stop for it.
+    /// Records a frame that the board sent. Returns whether the run must stop for it.
     pub(crate) fn sent(&mut self, sent: Sent) -> bool {
         let fate = match self.rate {
             Some(_) if sent.bad_checksum || sent.bytes.len() < SHORTEST => Fate::Filtered,
@@ -342,13 +342,13 @@ impl Link {
         self.stop && fate == Fate::Taken
     }
 
-    /// Frames for the host since the last call; kept only while runs stop for them.
+    /// Takes the frames that the host received since the last call. They are kept only while runs stop for them.
     pub(crate) fn take_arrived(&mut self) -> Vec<Frame> {
         std::mem::take(&mut self.arrived)
     }
 
     fn log(&mut self, frame: &Frame) {
-        // Without a cable there is nothing that the probe could see.
+        // Without a cable the probe sees nothing.
         if frame.fate == Fate::NoLink {
             return;
         }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A whole board: core, bus, devices and what was loaded, run in board time.
+//! A whole board: core, bus, devices and loaded files, run in board time.
 //!
-//! The same spec, boot and calls give the same bytes, cycles and memory. A fork is `clone()`; a
-//! snapshot is one that can be kept as bytes.
+//! Equal specs, boots and calls give equal bytes, cycles and memory. `clone()` forks a machine. A snapshot is a
+//! machine as bytes.
 
 use crate::boot::{Boot, BootError};
 use crate::bus::{Edge, Ignored, SystemBus};
@@ -15,13 +15,13 @@ use arm::{Counters, Cpu, Exit};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A machine that cannot be set up.
+/// Reason why a machine cannot be set up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
     /// The board file is wrong.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// What is to be booted is wrong.
+    /// A file or option of the boot is wrong.
     #[error(transparent)]
     Boot(#[from] BootError),
     /// A part cannot be made.
@@ -35,22 +35,22 @@ pub struct Machine<B: BoardBus = SystemBus> {
     cpu: Cpu<B>,
     spec: Arc<BoardSpec>,
     console_taken: usize,
-    /// An ending after which the machine does not go on.
+    /// Final reason to stop, after which the machine does not continue.
     ended: Option<Stop>,
 }
 
 impl Machine {
-    /// Powers a board on with the given things in RAM.
+    /// Powers on a board with the files of `boot` in RAM.
     ///
     /// # Errors
-    /// When a file is not what it should be or does not fit.
+    /// Fails when a file has the wrong contents or does not fit into RAM.
     pub fn new(spec: BoardSpec, boot: &Boot) -> Result<Machine, SetupError> {
         Machine::with_bus(spec, boot, |bus| bus)
     }
 }
 
 impl Machine {
-    /// The same machine, with somebody looking on from now on.
+    /// Connects an observer to the machine.
     pub fn observed_by<O: Observer>(self, observer: O) -> Machine<Observed<O>> {
         Machine {
             cpu: self.cpu.on_bus(|bus| Observed::new(bus, observer)),
@@ -62,10 +62,10 @@ impl Machine {
 }
 
 impl<O: Observer> Machine<Observed<O>> {
-    /// The same with an observer, made when everything is in RAM.
+    /// Powers on a board with an observer, which is made when all files are in RAM.
     ///
     /// # Errors
-    /// As [`Machine::new`].
+    /// Fails as [`Machine::new`] does.
     pub fn observed(
         spec: BoardSpec,
         boot: &Boot,
@@ -77,12 +77,12 @@ impl<O: Observer> Machine<Observed<O>> {
         })
     }
 
-    /// Who looks on.
+    /// Returns the observer.
     pub fn observer(&self) -> &O {
         &self.cpu.bus.observer
     }
 
-    /// Who looks on.
+    /// Returns the observer, to change it.
     pub fn observer_mut(&mut self) -> &mut O {
         &mut self.cpu.bus.observer
     }
@@ -103,7 +103,7 @@ impl<B: BoardBus> Machine<B> {
         }
         cpu.set_pc(start.pc);
         if start.decompressed {
-            // Linux keeps it on cores whose set-up does not clear it.
+            // A decompressor sets round-robin replacement. Linux keeps it on cores whose set-up does not clear it.
             cpu.set_round_robin();
         }
         Ok(Machine::powered(cpu, spec))
@@ -118,7 +118,7 @@ impl<B: BoardBus> Machine<B> {
         }
     }
 
-    /// Runs until core cycle `cycle` (at most an instruction further), or an earlier ending.
+    /// Runs until core cycle `cycle`, and at most one instruction longer. Ends earlier if there is a reason to stop.
     pub fn run_until(&mut self, cycle: u64) -> Stop {
         if let Some(stop) = &self.ended {
             return stop.clone();
@@ -141,14 +141,14 @@ impl<B: BoardBus> Machine<B> {
         }
     }
 
-    /// Runs for an amount of board time.
+    /// Runs for this much board time.
     pub fn run_for(&mut self, time: Duration) -> Stop {
         let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.run_until(self.now().saturating_add(self.spec.cycles_of_ns(ns)))
     }
 
-    /// Runs until the console has printed `pattern`, at the latest until cycle `limit`. Only what
-    /// is printed from now on counts.
+    /// Runs until the console prints `pattern`, but not longer than until cycle `limit`. Earlier output does not
+    /// count.
     pub fn run_until_console(&mut self, pattern: &[u8], limit: u64) -> Stop {
         self.cpu.bus.system_mut().watch_console(Some(pattern));
         let stop = self.run_until(limit);
@@ -156,81 +156,81 @@ impl<B: BoardBus> Machine<B> {
         stop
     }
 
-    /// Puts bytes on the console's line; they arrive at the line's rate.
+    /// Sends bytes to the console. They arrive at the rate of the serial line.
     pub fn send(&mut self, bytes: &[u8]) {
         let now = self.now();
         self.cpu.bus.system_mut().send(now, bytes);
     }
 
-    /// What the console printed since the last call.
+    /// Takes the bytes that the console printed since the last call.
     pub fn take_console(&mut self) -> Vec<u8> {
         let bytes = self.cpu.bus.system().console_log()[self.console_taken..].to_vec();
         self.console_taken += bytes.len();
         bytes
     }
 
-    /// What the console printed since power-on.
+    /// Returns the bytes that the console printed since power-on.
     pub fn console_log(&self) -> &[u8] {
         self.cpu.bus.system().console_log()
     }
 
-    /// Core cycles since power-on.
+    /// Returns the core cycles since power-on.
     pub fn now(&self) -> u64 {
         self.cpu.cycles()
     }
 
-    /// Board time since power-on, seconds.
+    /// Returns the board time since power-on, seconds.
     pub fn seconds(&self) -> f64 {
         self.seconds_at(self.now())
     }
 
-    /// Board time of a cycle stamp, seconds.
+    /// Converts a cycle stamp to board time, seconds.
     pub fn seconds_at(&self, cycle: u64) -> f64 {
         cycle as f64 / self.spec.cpu_hz as f64
     }
 
-    /// The core's counters.
+    /// Returns the core's counters.
     pub fn counters(&self) -> &Counters {
         &self.cpu.counters
     }
 
-    /// Edges of the probed pins since power-on.
+    /// Returns the edges of the probed pins since power-on.
     pub fn edges(&self) -> &[Edge] {
         self.cpu.bus.system().edges()
     }
 
-    /// Whether a run ends at each edge of a probed pin.
+    /// Sets whether a run ends at each edge of a probed pin.
     pub fn set_stop_on_edge(&mut self, stop: bool) {
         self.cpu.bus.system_mut().set_stop_on_edge(stop);
     }
 
-    /// The machine as its cables show it, to put instruments on it.
+    /// Returns the machine's cables, to connect instruments.
     pub fn cables(&mut self) -> Cables<'_> {
         let (now, cpu_hz) = (self.now(), self.spec.cpu_hz);
         Cables::new(self.cpu.bus.system_mut(), now, cpu_hz)
     }
 
-    /// The instruments on the board's pins.
+    /// Returns the instruments on the board's pins.
     pub fn bench(&self) -> &Bench {
         self.cpu.bus.system().bench()
     }
 
-    /// The board's network cable.
+    /// Returns the board's network cable.
     pub fn link(&self) -> &Link {
         self.cpu.bus.system().link()
     }
 
-    /// Ignored regions and how often the guest went there.
+    /// Returns the ignored regions with the numbers of accesses.
     pub fn ignored(&self) -> &[Ignored] {
         self.cpu.bus.system().ignored()
     }
 
-    /// What the guest uses that is not modelled as it should be, a sentence each.
+    /// Returns a sentence for each device that the guest uses in a way that is modelled only in part.
     pub fn notes(&self) -> Vec<String> {
         self.cpu.bus.system().notes()
     }
 
-    /// BLAKE3 hash of the RAM. What is dirty in the caches is not in it.
+    /// Returns the BLAKE3 hash of the RAM. Dirty cache lines are not part of it.
     pub fn memory_hash(&self) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new();
         let mut buffer = [0u8; 16384];
@@ -243,22 +243,22 @@ impl<B: BoardBus> Machine<B> {
         hasher.finalize()
     }
 
-    /// The board.
+    /// Returns the board.
     pub fn spec(&self) -> &BoardSpec {
         &self.spec
     }
 
-    /// The core, for debuggers.
+    /// Returns the core, for debuggers.
     pub fn cpu(&self) -> &Cpu<B> {
         &self.cpu
     }
 
-    /// The core, for debuggers and tests: changing it changes the run.
+    /// Returns the core, for debuggers and tests. A change of the core changes the run.
     pub fn cpu_mut(&mut self) -> &mut Cpu<B> {
         &mut self.cpu
     }
 
-    /// Where the core is. `symbol` names an address, when it can.
+    /// Returns the position of the core. `symbol` returns the name of an address, if it has one.
     pub fn place(&self, symbol: impl Fn(u32) -> Option<String>) -> Place {
         let pc = self.cpu.pc();
         Place {
@@ -269,7 +269,7 @@ impl<B: BoardBus> Machine<B> {
         }
     }
 
-    /// The whole message for an ending of this machine.
+    /// Returns the complete message for a stop of this machine.
     pub fn message(&self, stop: &Stop, symbol: impl Fn(u32) -> Option<String>) -> String {
         stop.message(&self.place(symbol))
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The device map: which page of the physical address space belongs to whom.
+//! The device map: the owner of each page of the physical address space.
 
 use crate::spec::PAGE;
 
-/// What a page of the map leads to.
+/// Owner of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Region {
     Nothing,
@@ -11,7 +11,7 @@ pub(crate) enum Region {
     Ignored(u16),
 }
 
-/// The device map: 4096 sections of 1 MB, those in use split into pages.
+/// The device map: 4096 sections of 1 MB. Sections in use are split into pages.
 #[derive(Clone)]
 pub(crate) struct Map {
     sections: Vec<u16>,
@@ -21,7 +21,7 @@ pub(crate) struct Map {
 const EMPTY: u16 = u16::MAX;
 
 impl Map {
-    /// Nothing anywhere.
+    /// Makes an empty map.
     pub fn new() -> Map {
         Map {
             sections: vec![EMPTY; 4096],
@@ -29,7 +29,7 @@ impl Map {
         }
     }
 
-    /// Gives a region of whole pages to `region`.
+    /// Makes `region` the owner of `size` bytes from `base`. Both are multiples of the page size.
     pub fn set(&mut self, base: u32, size: u32, region: Region) {
         for page in base / PAGE..base / PAGE + size / PAGE {
             let section = &mut self.sections[page as usize >> 8];
@@ -41,7 +41,7 @@ impl Map {
         }
     }
 
-    /// Whose the address is.
+    /// Returns the owner of an address.
     pub fn at(&self, pa: u32) -> Region {
         match self.sections[(pa >> 20) as usize] {
             EMPTY => Region::Nothing,

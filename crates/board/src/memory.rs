@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! RAM and the time the SDRAM takes.
+//! RAM, and the time that accesses to the SDRAM take.
 //!
-//! Modelled: one open row per bank, row hits and misses, burst length, write set-up, and refresh
-//! (closes every row and occupies the SDRAM for tRC, computed from the cycle stamp when the next
-//! access comes). Banks interleave by row; a burst is within one. Not modelled: power-down, other bus masters, and the
-//! controller's own queues. All costs are turned into core cycles when the board is made.
+//! Modelled: one open row per bank, row hits and misses, burst length, write set-up, and refresh. A refresh closes
+//! every row and occupies the SDRAM for tRC; it is computed from the cycle stamp of the next access. Banks interleave
+//! by row, and a burst stays within one row. While another bus master uses the memory, the core waits. Not modelled:
+//! power-down and the controller's own queues. All costs are converted to core cycles when the board is made.
 
 use crate::spec::SdramSpec;
 use arm::{BurstTime, Width};
 
-/// Words in a burst of the core's, at most.
+/// Longest burst of the core, in words.
 const BURST: usize = 16;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Timing {
-    /// Core cycles to the critical word, row open.
+    /// Core cycles to the critical word when the row is open.
     hit: u32,
-    /// More when it is not.
+    /// Additional core cycles when the row is not open.
     miss_extra: u32,
     write_setup: u32,
-    /// Core cycles of n words on the wire.
+    /// Core cycles that n words take on the bus.
     words: [u32; BURST + 1],
     row_shift: u32,
     bank_mask: u32,
@@ -30,27 +30,27 @@ struct Timing {
 /// Words in a line of the host's cache.
 const PADDING: usize = 16;
 
-/// No row is open in the bank.
+/// In place of a row number: no row is open in the bank.
 const CLOSED: u32 = u32::MAX;
 
 /// The RAM of a board. Offsets are bytes from its start.
 #[derive(Clone, Debug)]
 pub struct Sdram {
-    /// The contents behind `padding` words that put the lines on those of the host's cache.
+    /// The contents follow `padding` words, which align them with the host's cache lines.
     store: Vec<u32>,
     padding: usize,
     timing: Timing,
     open_row: [u32; 8],
     next_refresh: u64,
     refresh_until: u64,
-    /// A bus master other than the core has the memory until this cycle.
+    /// A bus master other than the core uses the memory until this cycle.
     held_until: u64,
-    /// The later of both: an access before it waits.
+    /// Later of `refresh_until` and `held_until`: earlier accesses wait.
     blocked_until: u64,
 }
 
 impl Sdram {
-    /// RAM of zeros. `cpu_hz` and `bus_hz` give the ratio the bus clocks are converted with.
+    /// Makes RAM of zeros. The ratio of `cpu_hz` to `bus_hz` converts bus clocks to core cycles.
     pub fn new(bytes: u32, spec: &SdramSpec, cpu_hz: u64, bus_hz: u64) -> Sdram {
         let cycles = |bus: f64| (bus * cpu_hz as f64 / bus_hz as f64).ceil() as u32;
         let hit = cycles(f64::from(spec.first_word_row_hit_bus));
@@ -80,12 +80,12 @@ impl Sdram {
         }
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub fn bytes(&self) -> u32 {
         ((self.store.len() - PADDING) * 4) as u32
     }
 
-    /// The contents, for hashes.
+    /// Returns the contents.
     pub fn words(&self) -> &[u32] {
         &self.store[self.padding..][..self.store.len() - PADDING]
     }
@@ -95,7 +95,7 @@ impl Sdram {
         &mut self.store[self.padding..][..words]
     }
 
-    /// Core cycles beyond those of a row hit, at `now`, and opens the row.
+    /// Opens the row of `offset` at `now`. Returns the core cycles beyond those of a row hit.
     #[inline]
     fn row_extra(&mut self, now: u64, offset: u32) -> u32 {
         if now >= self.next_refresh {
@@ -126,18 +126,18 @@ impl Sdram {
         self.open_row = [CLOSED; 8];
     }
 
-    /// Another bus master has the memory until this cycle: the core's accesses before it wait.
+    /// Gives the memory to another bus master until this cycle: earlier accesses of the core wait.
     pub(crate) fn hold(&mut self, until: u64) {
         self.held_until = self.held_until.max(until);
         self.blocked_until = self.refresh_until.max(self.held_until);
     }
 
-    /// Until when another bus master has the memory.
+    /// Returns the cycle until which another bus master uses the memory.
     pub(crate) fn held_until(&self) -> u64 {
         self.held_until
     }
 
-    /// One read; the value is in the low bits.
+    /// Reads a value. Returns it in the low bits, and the core cycles.
     #[inline]
     pub fn read(&mut self, now: u64, offset: u32, width: Width) -> (u32, u32) {
         let cost = self.timing.hit + self.row_extra(now, offset);
@@ -150,7 +150,7 @@ impl Sdram {
         (value, cost)
     }
 
-    /// One write. Returns core cycles.
+    /// Writes a value. Returns the core cycles.
     #[inline]
     pub fn write(&mut self, now: u64, offset: u32, width: Width, value: u32) -> u32 {
         let cost = self.timing.write_setup + self.timing.words[1] + self.row_extra(now, offset);
@@ -164,7 +164,7 @@ impl Sdram {
         cost
     }
 
-    /// The 32-byte line that holds `offset`.
+    /// Reads the 32-byte line that holds `offset`.
     #[inline]
     pub fn read_line(&mut self, now: u64, offset: u32, line: &mut [u32; 8]) -> BurstTime {
         let first = self.timing.hit + self.row_extra(now, offset);
@@ -176,7 +176,7 @@ impl Sdram {
         }
     }
 
-    /// Words one behind the other, all of them within the RAM.
+    /// Reads consecutive words, all of them within the RAM.
     pub fn read_words(&mut self, now: u64, offset: u32, words: &mut [u32]) -> BurstTime {
         let first = self.timing.hit + self.row_extra(now, offset);
         let start = self.padding + offset as usize / 4;
@@ -188,14 +188,14 @@ impl Sdram {
         }
     }
 
-    /// A burst of words, all of them in the RAM. Returns core cycles.
+    /// Writes a burst of words, all of them within the RAM. Returns the core cycles.
     #[inline]
     pub fn write_words(&mut self, now: u64, offset: u32, words: &[u32]) -> u32 {
         let cost = self.timing.write_setup
             + self.timing.words[words.len().min(BURST)]
             + self.row_extra(now, offset);
         let to = &mut self.words_mut()[offset as usize / 4..][..words.len()];
-        // Mostly four or eight words, which are not worth a call.
+        // Most bursts have four or eight words, too few for a call of memcpy.
         let (fours, rest) = words.as_chunks::<4>();
         let (to_fours, to_rest) = to.as_chunks_mut::<4>();
         for (to, four) in to_fours.iter_mut().zip(fours) {
@@ -205,14 +205,14 @@ impl Sdram {
         cost
     }
 
-    /// A byte, without time.
+    /// Returns a byte. Takes no board time.
     pub fn peek(&self, offset: u32) -> Option<u8> {
         self.words()
             .get(offset as usize / 4)
             .map(|w| (w >> ((offset & 3) * 8)) as u8)
     }
 
-    /// Sets a byte, without time. False beyond the end.
+    /// Sets a byte. Takes no board time. Returns false beyond the end.
     pub fn poke(&mut self, offset: u32, value: u8) -> bool {
         let Some(word) = self.words_mut().get_mut(offset as usize / 4) else {
             return false;
@@ -222,7 +222,7 @@ impl Sdram {
         true
     }
 
-    /// Puts bytes into RAM, without time. False when they do not fit.
+    /// Puts bytes into RAM. Takes no board time. Returns false when they do not fit.
     pub fn load(&mut self, offset: u32, bytes: &[u8]) -> bool {
         if u64::from(offset) + bytes.len() as u64 > u64::from(self.bytes()) {
             return false;
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn refresh_closes_rows_and_delays_who_comes_during_it() {
+    fn refresh_closes_rows_and_delays_accesses_during_it() {
         let mut m = sdram();
         m.read(0, 0, Width::Word);
         assert_eq!(m.read(1999, 0, Width::Word).1, 14);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A board's bus with somebody looking on: the core tells an [`Observer`] what happens inside it.
+//! A board's bus with an observer: the core reports its events to an [`Observer`].
 //!
-//! The plain [`SystemBus`] has nothing of this, not even a test whether somebody looks.
+//! The plain [`SystemBus`] has no code for observers, not even a test whether there is one.
 
 use crate::bus::SystemBus;
 use crate::bus::dma::Transfer;
@@ -11,19 +11,19 @@ use arm::{
     Signals, State, Width,
 };
 
-/// A bus with a board's devices on it, as [`crate::Machine`] needs it.
+/// A bus with a board's devices, as [`crate::Machine`] needs it.
 pub trait BoardBus: Bus {
-    /// RAM, devices, console.
+    /// Returns RAM, devices and console.
     fn system(&self) -> &SystemBus;
 
-    /// RAM, devices, console.
+    /// Returns RAM, devices and console, to change them.
     fn system_mut(&mut self) -> &mut SystemBus;
 
-    /// Why the run has to end, if it has to; endings that are not final are cleared by asking.
+    /// Returns the reason to end the run, if there is one. Clears it unless it is final.
     fn take_stop(&mut self) -> Option<Stop>;
 
-    /// [`Cpu::run`], compiled in this crate: where a crate that is built for quick compiling uses
-    /// the board, the core is not compiled that way with it.
+    /// Calls [`Cpu::run`]. The call is compiled in this crate, so that the core is optimised even when the calling
+    /// crate is compiled without optimisation.
     fn run_core(cpu: &mut Cpu<Self>, limit: u64) -> Exit
     where
         Self: Sized;
@@ -48,27 +48,27 @@ impl BoardBus for SystemBus {
     }
 }
 
-/// Looks on while a board runs. It changes no result and no cycle.
+/// Observes a board while it runs. An observer changes no result and no cycle.
 pub trait Observer: 'static + Clone {
-    /// Whether it wants to know of loads and stores ([`Bus::ACCESSES_OBSERVED`]).
+    /// Whether the observer wants the events of loads and stores ([`Bus::ACCESSES_OBSERVED`]).
     const ACCESSES: bool = true;
 
-    /// Something happened inside the core. `system` is as it was before.
+    /// Takes an event of the core. `system` has the state before the event.
     fn observe(&mut self, system: &SystemBus, context: &Context, event: Event<'_>) -> Reaction;
 
-    /// So many core cycles went for `cause` ([`Bus::spent`]).
+    /// Takes a charge of `cycles` core cycles to `cause`; a negative number is a refund ([`Bus::spent`]).
     fn spent(&mut self, _cause: Cause, _cycles: i64) {}
 
-    /// At core cycle `now`, when all cycles before have been told of, these inputs of the interrupt controller have
-    /// risen since the last time.
+    /// Takes the inputs of the interrupt controller that have risen since the last call. All cycles before core cycle
+    /// `now` are already charged.
     fn raised(&mut self, _now: u64, _lines: u32) {}
 
-    /// A bus master other than the core has read or written memory.
+    /// Takes a transfer between memory and a bus master other than the core.
     fn transferred(&mut self, _transfer: &Transfer) -> Reaction {
         Reaction::Continue
     }
 
-    /// [`BoardBus::run_core`] with this observer.
+    /// Runs the core as [`BoardBus::run_core`] does, with this observer.
     fn run_core(cpu: &mut Cpu<Observed<Self>>, limit: u64) -> Exit {
         cpu.run(limit)
     }
@@ -78,15 +78,15 @@ pub trait Observer: 'static + Clone {
 #[derive(Clone)]
 pub struct Observed<O> {
     system: SystemBus,
-    /// Who looks on.
+    /// The observer of the bus.
     pub observer: O,
     stopping: bool,
-    /// A bus master wrote to a descriptor: the core drops its translations at its next event.
+    /// Whether a bus master wrote to a descriptor: the core drops its translations at its next event.
     drops: bool,
 }
 
 impl<O: Observer> Observed<O> {
-    /// Puts an observer on a bus.
+    /// Connects an observer to a bus.
     pub fn new(system: SystemBus, observer: O) -> Observed<O> {
         Observed {
             system,
@@ -96,13 +96,13 @@ impl<O: Observer> Observed<O> {
         }
     }
 
-    /// The stop that the observer asked for is over.
+    /// Cancels the stop that the observer asked for.
     pub fn go_on(&mut self) {
         self.stopping = false;
     }
 }
 
-/// That of the bus: who looks on is no part of the machine, and what is saved is a machine that nobody looks at.
+/// Saves the bus without its observer, which is no part of the machine's state.
 impl<O: Observer> State for Observed<O> {
     fn save(&self, to: &mut Vec<u8>) {
         self.system.save(to);

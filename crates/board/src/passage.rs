@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! When an instruction is executed: an observer that waits for one address.
+//! An observer that waits until the instruction at one address is executed.
 
 use crate::bus::SystemBus;
 use crate::observed::{Observed, Observer};
 use arm::{Context, Cpu, Event, Exit, Reaction};
 
-/// Counts executions of the instruction at a virtual address, and stops the board at the last one wanted.
+/// Counts executions of the instruction at a virtual address, and stops the board at the wanted one.
 #[derive(Clone, Copy, Debug)]
 pub struct Passage {
     pc: u32,
@@ -15,7 +15,7 @@ pub struct Passage {
 }
 
 impl Passage {
-    /// The `nth` execution at `pc` from now on, whoever executes it; the first is 1.
+    /// Waits for the `nth` execution at `pc` from now on, in any process. The first execution is number 1.
     pub fn new(pc: u32, nth: u64) -> Passage {
         Passage {
             pc,
@@ -25,12 +25,12 @@ impl Passage {
         }
     }
 
-    /// The core cycle in which it came.
+    /// Returns the core cycle of the wanted execution, if it has happened.
     pub fn cycle(&self) -> Option<u64> {
         self.at
     }
 
-    /// How often it has been executed, up to the one wanted.
+    /// Returns the number of executions so far, up to the wanted one.
     pub fn seen(&self) -> u64 {
         self.seen
     }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers that look random and come from a seed alone (SplitMix64, by Sebastiano Vigna).
+//! Pseudo-random numbers that depend on a seed alone (SplitMix64, by Sebastiano Vigna).
 
-/// A sequence of numbers.
+/// A sequence of pseudo-random numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Random(u64);
 
 impl Random {
-    /// The sequence of that seed.
+    /// Starts the sequence of a seed.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
 
-    /// A number below `limit`; 0 when there is none.
+    /// Returns a number below `limit`, or 0 when `limit` is 0.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -20,7 +20,7 @@ impl Random {
         ((u128::from(z ^ z >> 31) * u128::from(limit)) >> 64) as u64
     }
 
-    /// One of some, by their weights; none when there is no weight.
+    /// Picks an item with a probability in proportion to its weight. Returns `None` when no item has a weight.
     pub fn pick<T>(&mut self, all: impl Iterator<Item = (T, u64)> + Clone) -> Option<T> {
         let mut at = self.below(all.clone().map(|(_, weight)| weight).sum());
         for (item, weight) in all {
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn of_some_each_is_picked_as_often_as_it_weighs() {
+    fn items_are_picked_in_proportion_to_their_weights() {
         let mut random = Random::new(1);
         let weights = [3, 0, 1];
         let mut picked = [0; 3];

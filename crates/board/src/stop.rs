@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every way a run can end, and the one place that puts it into words.
+//! The reasons that end a run, and the messages for all of them.
 //!
-//! A message says what happened, where (pc, symbol, board time), and how to go on.
+//! A message says what happened, where (pc, symbol, board time), and what to do next.
 
 use arm::Width;
 use std::fmt::Write as _;
 
-/// One bus transaction, as a message needs it.
+/// A bus transaction, as messages describe it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transaction {
-    /// What the core did.
+    /// Kind of the transaction.
     pub kind: Kind,
     /// Physical address.
     pub pa: u32,
     /// Width of a single transfer.
     pub width: Width,
-    /// The value written; zero for reads.
+    /// Value written; zero for reads.
     pub value: u32,
 }
 
-/// Kinds of bus transaction.
+/// Kind of a bus transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Single read (data, instruction or descriptor).
@@ -28,60 +28,60 @@ pub enum Kind {
     Write,
     /// Cache line fill.
     LineFill,
-    /// Burst of words.
+    /// Write burst of words.
     BurstWrite,
 }
 
-/// Why a run ended.
+/// Reason why a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// The limit of board time was reached.
     Limit,
-    /// The console printed what was waited for.
+    /// The console printed the awaited text.
     ConsoleMatched,
-    /// A probed pin moved.
+    /// A probed pin changed its level.
     Edge,
     /// The board sent an Ethernet frame.
     Frame,
     /// A breakpoint was reached.
     Breakpoint,
-    /// The observer asked.
+    /// The observer asked for the stop.
     Observer,
     /// The guest reset the board.
     Reset,
-    /// Waiting for an interrupt that nothing can raise.
+    /// The core waits for an interrupt that nothing can raise.
     Asleep,
-    /// Exception after exception, no instruction in between.
+    /// The core takes exception after exception without executing an instruction.
     ExceptionLoop,
-    /// Nothing is at this address.
+    /// The core accessed an address at which the board has nothing.
     Unmapped(Transaction),
-    /// A device refused: the model does not cover this access.
+    /// A device refused an access that its model does not cover.
     Unmodelled {
-        /// The device's name on its board.
+        /// Name of the device in the machine file.
         device: String,
-        /// The access.
+        /// The refused access.
         access: Transaction,
-        /// The device's words.
+        /// Reason that the device gives.
         reason: String,
     },
-    /// A system control coprocessor operation that the model does not cover.
+    /// The core executed a system control coprocessor operation that its model does not cover.
     UnmodelledCp15 {
-        /// `opc1, CRn, CRm, opc2`, a byte each from the top.
+        /// `opc1, CRn, CRm, opc2`: one byte each, most significant first. An `opc1` from 8 on stands for CP14.
         operation: u32,
     },
-    /// The wires of the machine file feed back and never settle.
+    /// The wires of the machine file form a loop whose levels do not settle.
     WireLoop {
         /// A device in the loop.
         device: String,
     },
 }
 
-/// Where the core was when a run ended.
+/// Position of the core when a run ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
     /// Address of the next instruction.
     pub pc: u32,
-    /// `name+0x12`, when symbols are known.
+    /// Symbol and offset, such as `name+0x12`, if the symbols are known.
     pub symbol: Option<String>,
     /// Core cycles since power-on.
     pub cycle: u64,
@@ -90,7 +90,7 @@ pub struct Place {
 }
 
 impl Stop {
-    /// Whether the run cannot be continued from here.
+    /// Returns whether the run cannot continue.
     pub fn is_final(&self) -> bool {
         !matches!(
             self,
@@ -104,14 +104,14 @@ impl Stop {
         )
     }
 
-    /// One line: what happened.
+    /// Returns one line that says what happened.
     pub fn what(&self) -> String {
         match self {
             Stop::Limit => "the limit of board time was reached".to_owned(),
-            Stop::ConsoleMatched => "the console printed what was waited for".to_owned(),
-            Stop::Edge => "a probed pin moved".to_owned(),
+            Stop::ConsoleMatched => "the console printed the awaited text".to_owned(),
+            Stop::Edge => "a probed pin changed its level".to_owned(),
             Stop::Frame => "the board sent an Ethernet frame".to_owned(),
-            Stop::Breakpoint => "breakpoint".to_owned(),
+            Stop::Breakpoint => "a breakpoint was reached".to_owned(),
             Stop::Observer => "the observer stopped the run".to_owned(),
             Stop::Reset => "the guest reset the board".to_owned(),
             Stop::Asleep => "the core waits for an interrupt that nothing can raise".to_owned(),
@@ -119,7 +119,7 @@ impl Stop {
                 "the core takes exception after exception without executing an instruction"
                     .to_owned()
             }
-            Stop::Unmapped(access) => format!("nothing answers at {}", access.words()),
+            Stop::Unmapped(access) => format!("nothing answers {}", access.words()),
             Stop::Unmodelled {
                 device,
                 access,
@@ -129,22 +129,21 @@ impl Stop {
             }
             Stop::UnmodelledCp15 { operation } => {
                 let [opc1, crn, crm, opc2] = operation.to_be_bytes();
-                // XScale's CP14 stands beside it.
-                let (which, opc1) = if opc1 < 8 { (15, opc1) } else { (14, opc1 - 8) };
+                let (number, opc1) = if opc1 < 8 { (15, opc1) } else { (14, opc1 - 8) };
                 format!(
-                    "the core does not model the CP{which} operation {opc1}, c{crn}, c{crm}, {opc2}"
+                    "the core does not model the CP{number} operation {opc1}, c{crn}, c{crm}, {opc2}"
                 )
             }
             Stop::WireLoop { device } => {
-                format!("the wires around \"{device}\" feed back and do not settle")
+                format!("the wires around \"{device}\" form a loop whose levels do not settle")
             }
         }
     }
 
-    /// How to go on; empty when there is nothing to say.
+    /// Returns lines that say what to do next. Intended stops have none.
     pub fn help(&self) -> &'static [&'static str] {
         match self {
-            Stop::Limit => &["give it longer with --limit, in seconds of board time"],
+            Stop::Limit => &["raise --limit (seconds of board time)"],
             Stop::ConsoleMatched
             | Stop::Edge
             | Stop::Frame
@@ -152,32 +151,32 @@ impl Stop {
             | Stop::Observer
             | Stop::Reset => &[],
             Stop::Asleep => &[
-                "no timer is running and no input is on its way: send something to the console, \
-                 or look at what the guest waits for with `warmswitch debug`",
+                "no timer runs and no input is pending: send input to the console, or find out with \
+                `warmswitch debug` what the guest waits for",
             ],
             Stop::ExceptionLoop => &[
-                "the vectors lead nowhere: are they mapped, is SCTLR.V right, is the image whole?",
+                "check that the exception vectors are mapped, that SCTLR.V selects them, and that the image is complete",
                 "`warmswitch debug` shows memory and registers",
             ],
             Stop::Unmapped(_) => &[
-                "the guest went astray, or expects a part this board does not have: the map is in \
-                 boards/machine/*.toml",
-                "a part that may be left out can be listed there under [[ignored]] with a reason",
-                "a kernel for RAM at another address (a zImage without AUTO_ZRELADDR) ends like this, too",
+                "the guest used a wrong address, or expects a part that this board does not have: \
+                boards/machine/*.toml lists its parts",
+                "if the guest can do without the part, list its region there under [[ignored]] with a reason",
+                "a kernel for RAM at another address (a zImage without CONFIG_AUTO_ZRELADDR) also ends this way",
             ],
             Stop::Unmodelled { .. } => &[
-                "what each part models is said at the top of crates/board/src/device/<family>/<part>.rs",
-                "the simulator does not guess: change the guest's driver, or add it to the part",
+                "the top of crates/board/src/device/<family>/<part>.rs says what the part models",
+                "the simulator does not guess: change the guest's driver, or add the access to the part",
             ],
             Stop::UnmodelledCp15 { .. } => &[
-                "the operations that are modelled are listed in crates/arm/src/model",
-                "`warmswitch debug` shows what leads here",
+                "crates/arm/src/model lists the modelled operations",
+                "`warmswitch debug` shows how the guest got here",
             ],
-            Stop::WireLoop { .. } => &["correct [wiring] in boards/machine/*.toml"],
+            Stop::WireLoop { .. } => &["break the loop in [wiring] of boards/machine/*.toml"],
         }
     }
 
-    /// The whole message, with its place and help lines.
+    /// Returns the complete message: what happened, where, and the lines of [`Stop::help`].
     pub fn message(&self, place: &Place) -> String {
         let mut text = self.what();
         let _ = write!(text, "\n  at pc {:#010x}", place.pc);
@@ -242,13 +241,14 @@ mod tests {
     fn an_unmapped_access_says_what_where_and_how_to_go_on() {
         assert_eq!(
             Stop::Unmapped(write(0x5000_0000)).message(&place(Some("start_kernel+0x10"))),
-            "nothing answers at a halfword write of 0xbeef to 0x50000000\n  \
+            "nothing answers a halfword write of 0xbeef to 0x50000000\n  \
              at pc 0xc0012344 (start_kernel+0x10), 0.005000 s of board time, cycle 900000\n  \
-             help: the guest went astray, or expects a part this board does not have: the map is \
-             in boards/machine/*.toml\n  \
-             help: a part that may be left out can be listed there under [[ignored]] with a reason\n  \
-             help: a kernel for RAM at another address (a zImage without AUTO_ZRELADDR) ends like \
-             this, too"
+             help: the guest used a wrong address, or expects a part that this board does not have: \
+             boards/machine/*.toml lists its parts\n  \
+             help: if the guest can do without the part, list its region there under [[ignored]] with a \
+             reason\n  \
+             help: a kernel for RAM at another address (a zImage without CONFIG_AUTO_ZRELADDR) also ends \
+             this way"
         );
     }
 
@@ -268,13 +268,13 @@ mod tests {
             stop.message(&place(None)),
             "uart0 does not model a word read from 0x101f1048: DMA is not modelled\n  \
              at pc 0xc0012344, 0.005000 s of board time, cycle 900000\n  \
-             help: what each part models is said at the top of crates/board/src/device/<family>/<part>.rs\n  \
-             help: the simulator does not guess: change the guest's driver, or add it to the part"
+             help: the top of crates/board/src/device/<family>/<part>.rs says what the part models\n  \
+             help: the simulator does not guess: change the guest's driver, or add the access to the part"
         );
     }
 
     #[test]
-    fn wished_for_endings_need_no_help() {
+    fn intended_stops_need_no_help() {
         assert_eq!(
             Stop::Reset.message(&place(None)),
             "the guest reset the board\n  \

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! "Did you mean": the nearest valid name to one that the user typed.
+//! Suggests the valid name that is nearest to a name that the user typed.
 
 use std::cmp::Reverse;
 
-/// `; did you mean "x"?` for the nearest of `names`. When none is near, the list of them.
+/// Returns `; did you mean "x"?` for the nearest of `names`. If no name is near, the text lists all names.
 pub fn did_you_mean<S: AsRef<str>>(typed: &str, names: &[S]) -> String {
     match (nearest(typed, names), names) {
         (Some(name), _) => format!("; did you mean \"{name}\"?"),
@@ -16,10 +16,11 @@ pub fn did_you_mean<S: AsRef<str>>(typed: &str, names: &[S]) -> String {
     }
 }
 
-/// The nearest of `names`, if one is near. A name that begins as typed is nearer than any other; of two with as many
-/// slips the one with the longer common beginning is. At most two slips are forgiven, or one for three letters.
+/// Returns the nearest of `names`, if one is near. A name that begins with `typed` is nearer than any other. Of two
+/// names with equally many slips, the one with the longer common beginning is nearer. A name is near with at most two
+/// slips, or with at most one slip for every three letters.
 pub fn nearest<'a, S: AsRef<str>>(typed: &str, names: &'a [S]) -> Option<&'a str> {
-    let of = |name: &'a S| {
+    let rank = |name: &'a S| {
         let name = name.as_ref();
         let begins = typed.len() >= BEGINNING && name.starts_with(typed);
         let letters = typed.chars().zip(name.chars());
@@ -27,7 +28,7 @@ pub fn nearest<'a, S: AsRef<str>>(typed: &str, names: &'a [S]) -> Option<&'a str
         let slips = strsim::osa_distance(typed, name);
         (!begins, slips, Reverse(common), name)
     };
-    let near = names.iter().map(of).min();
+    let near = names.iter().map(rank).min();
     let near = near.filter(|(other, slips, _, name)| {
         let letters = name.len().max(typed.len());
         !other || *slips <= 2.max(letters / 3)
@@ -35,7 +36,7 @@ pub fn nearest<'a, S: AsRef<str>>(typed: &str, names: &'a [S]) -> Option<&'a str
     near.map(|(_, _, _, name)| name)
 }
 
-/// So many letters are the beginning of a name, and not a slip.
+/// Fewest letters that count as the beginning of a name.
 const BEGINNING: usize = 3;
 
 #[cfg(test)]

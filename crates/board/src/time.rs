@@ -3,14 +3,14 @@
 
 use arm::Damaged;
 
-/// No machine's clock comes to so many nanoseconds, which are a hundred years, and no count so far.
+/// Upper bound of restored counts, and of restored times in nanoseconds: 2^62 ns are 146 years.
 const LATEST: u64 = 1 << 62;
 
-/// What was restored as times in nanoseconds, or as counts, leaves room to be added to.
+/// Refuses restored times (in nanoseconds) and counts that are so large that additions to them could overflow.
 pub(crate) fn check(times: impl IntoIterator<Item = u64>) -> Result<(), Damaged> {
     match times.into_iter().all(|time| time < LATEST) {
         true => Ok(()),
-        false => Err(Damaged("no clock has come so far")),
+        false => Err(Damaged("a time or count is larger than any run reaches")),
     }
 }
 
@@ -24,12 +24,12 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Ticks completed at core cycle `cycles`.
+    /// Returns the number of ticks completed at core cycle `cycles`.
     pub fn ticks(self, cycles: u64) -> u64 {
         (u128::from(cycles) * u128::from(self.hz) / u128::from(self.cpu_hz)) as u64
     }
 
-    /// The first core cycle at which `ticks` ticks are complete (saturating).
+    /// Returns the first core cycle at which `ticks` ticks are complete (saturating).
     pub fn cycles(self, ticks: u64) -> u64 {
         let c = (u128::from(ticks) * u128::from(self.cpu_hz)).div_ceil(u128::from(self.hz));
         u64::try_from(c).unwrap_or(u64::MAX)

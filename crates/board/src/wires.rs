@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Wires between devices: levels, with several outputs on one input as a wired OR.
+//! Wires between devices. Several outputs on one input are a wired OR.
 
 use crate::spec::{Sink, Wire};
 use arm::{Damaged, Saved, State};
@@ -7,7 +7,7 @@ use arm::{Damaged, Saved, State};
 #[derive(Clone, Debug)]
 struct Net {
     to: Sink,
-    /// Which of the outputs that drive it are high; bit n is the n-th wire of the net.
+    /// Levels of the outputs that drive the net: bit n is the net's n-th wire.
     high: u64,
 }
 
@@ -26,7 +26,7 @@ arm::state!(Net: high; to);
 pub(crate) struct Wires {
     nets: Vec<Net>,
     drivers: Vec<Driver>,
-    /// The core has seen the present level of its request lines.
+    /// Whether the core has sampled the current levels of its interrupt request lines.
     pub sampled: bool,
 }
 
@@ -43,7 +43,7 @@ impl State for Wires {
 }
 
 impl Wires {
-    /// All levels low.
+    /// Connects the wires. All levels are low.
     pub fn new(wires: &[Wire]) -> Wires {
         let mut nets: Vec<Net> = Vec::new();
         let mut drivers: Vec<Driver> = Vec::new();
@@ -73,12 +73,13 @@ impl Wires {
         }
     }
 
-    /// Number of wires.
+    /// Returns the number of wires.
     pub fn len(&self) -> usize {
         self.drivers.len()
     }
 
-    /// Device `from` has changed the outputs in `changed`: the sinks whose level changes.
+    /// Passes on that the outputs in `changed` of device `from` have changed. Returns each sink whose level changes,
+    /// with its new level.
     pub fn drive(&mut self, from: usize, outputs: u32, changed: u32) -> Vec<(Sink, bool)> {
         let mut moved = Vec::new();
         for d in &self.drivers {

@@ -121,7 +121,7 @@ impl fmt::Display for Added {
 
 /// The guest that files are added to.
 pub struct Around {
-/// Paths of its root file system with their types, if they are known.
+    /// Paths of its root file system with their types, if they are known.
     pub names: Option<BTreeMap<String, Kind>>,
     /// Whether the root file system is ours.
     pub is_ours: bool,
@@ -288,10 +288,7 @@ mod tests {
         let device = error("/dev/zero".into());
         assert!(device.contains("neither a file nor a folder"), "{device}");
         let covered = error(format!("{}/x:/tmp/x", dir.display()));
-        assert!(
-            covered.contains("/tmp/x would be hidden"),
-            "{covered}"
-        );
+        assert!(covered.contains("/tmp/x would be hidden"), "{covered}");
         let below = error(format!("{}/x:/lib/libc.so.6/x", dir.display()));
         assert!(below.contains("/lib/libc.so.6 is not a folder"), "{below}");
         fs::write(dir.join("py"), "#! /usr/bin/python3 -u\n").unwrap();

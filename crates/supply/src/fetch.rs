@@ -312,8 +312,11 @@ impl Store {
 }
 
 /// Returns the suites whose signature apt could not check, by its output.
-fn without_key<'a>(said: &str, suites: &'a [String]) -> Vec<&'a str> {
-    let lines: Vec<&str> = said.lines().filter(|l| l.contains("NO_PUBKEY")).collect();
+fn without_key<'a>(printed: &str, suites: &'a [String]) -> Vec<&'a str> {
+    let lines: Vec<&str> = printed
+        .lines()
+        .filter(|l| l.contains("NO_PUBKEY"))
+        .collect();
     let named = |suite: &&String| {
         let words = lines.iter().flat_map(|line| line.split([' ', '/']));
         words.into_iter().any(|word| word == suite.as_str())
@@ -434,10 +437,10 @@ mod tests {
     #[test]
     fn a_suite_whose_key_is_not_there_is_named() {
         let suites = ["trixie", "trixie-backports"].map(String::from);
-        let said = "W: GPG error: http://m.example/debian trixie-backports InRelease: The following \
+        let printed = "W: GPG error: http://m.example/debian trixie-backports InRelease: The following \
             signatures couldn't be verified because the public key is not available: NO_PUBKEY 6E\n\
             E: The repository 'http://m.example/debian trixie InRelease' is not there.";
-        assert_eq!(without_key(said, &suites), ["trixie-backports"]);
+        assert_eq!(without_key(printed, &suites), ["trixie-backports"]);
         assert!(without_key("E: no network", &suites).is_empty());
     }
 

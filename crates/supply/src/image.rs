@@ -132,13 +132,17 @@ impl Programs {
             .own()
             .map(source_build::SourceBuild::guests)
             .transpose()?;
-        let there = |name: &String| listed.as_ref().is_none_or(|listed| listed.contains(name));
+        let is_listed = |name: &String| listed.as_ref().is_none_or(|listed| listed.contains(name));
         let nowhere = guest.among.as_ref().is_some_and(Vec::is_empty);
-        if nowhere || there(&workload.to_string()) && guest.is_among(self) {
+        if nowhere || is_listed(&workload.to_string()) && guest.is_among(self) {
             return Ok(());
         }
-        let is_there = |(name, guest): &(&String, &Workload)| there(name) && guest.is_among(self);
-        let names = all.iter().filter(is_there).map(|(name, _)| name.as_str());
+        let is_available =
+            |(name, guest): &(&String, &Workload)| is_listed(name) && guest.is_among(self);
+        let names = all
+            .iter()
+            .filter(is_available)
+            .map(|(name, _)| name.as_str());
         bail!(
             "workload \"{workload}\" is not available for {self}; available: {}",
             names.collect::<Vec<_>>().join(", ")
@@ -220,7 +224,11 @@ fn open(dir: &Path) -> Result<RootFs> {
     let record = serde_json::from_str(&text).with_context(|| shown(&path))?;
     let cpio = dir.join("root.cpio");
     if !cpio.is_file() {
-        bail!("{} is missing\n  help: rm -r {}, and repeat the command", shown(&cpio), shown(dir));
+        bail!(
+            "{} is missing\n  help: rm -r {}, and repeat the command",
+            shown(&cpio),
+            shown(dir)
+        );
     }
     Ok(RootFs { cpio, record })
 }
@@ -232,7 +240,7 @@ fn read_beside(file: &Path, name: &str) -> Result<Vec<u8>> {
 
 /// Origin of programs.
 enum Origin<'a> {
-/// Debian's packages; guests are linked with their C library.
+    /// Debian's packages; guests are linked with their C library.
     Debian(&'a [Deb], &'a Sysroot),
     /// Built from source.
     Own(&'a UserLand),

@@ -231,7 +231,11 @@ fn open(dir: &Path, command_line: String) -> Result<Kernel> {
         &kernel.config,
     ] {
         if !path.is_file() {
-            bail!("{} is missing\n  help: rm -r {}, and repeat the command", shown(path), shown(dir));
+            bail!(
+                "{} is missing\n  help: rm -r {}, and repeat the command",
+                shown(path),
+                shown(dir)
+            );
         }
     }
     Ok(kernel)
@@ -386,14 +390,14 @@ impl Build<'_> {
     /// Returns the result of a configuration without PREEMPT_RT. The build's own configuration stays as it is.
     fn without_rt(&self, text: &str, target: &str) -> Result<String> {
         let file = self.objects.join("without-rt.config");
-        let asked = self.objects.join("asked-without-rt.config");
+        let requested = self.objects.join("asked-without-rt.config");
         let text = format!("{text}\n{}", real_time::WITHOUT);
-        for file in [&file, &asked] {
+        for file in [&file, &requested] {
             fs::write(file, &text)?;
         }
         let mut make = self.make();
         make.arg(format!("KCONFIG_CONFIG={}", file.display()))
-            .arg(format!("KCONFIG_ALLCONFIG={}", asked.display()))
+            .arg(format!("KCONFIG_ALLCONFIG={}", requested.display()))
             .arg(target);
         logged(&mut make, &self.log, |_| {})?;
         Ok(fs::read_to_string(&file)?)

@@ -49,7 +49,7 @@ pub struct Mutant {
     pub survives: Option<String>,
     /// In place of `test`, if it is chance whether the quick suite makes a report: the reason.
     pub chance: Option<String>,
-    /// The suppression that covers another bug of the same functions. The test runs with the list of suppressions.
+    /// A suppression for another bug of these functions. The test runs with the list of suppressions.
     pub beside: Option<String>,
     /// Different expectation with `--victims late`.
     pub late: Option<Late>,
@@ -344,8 +344,8 @@ impl<'a> Kernel<'a> {
             let Some(new) = mutant.change.replaced(address, old, callee) else {
                 continue;
             };
-            let there = image.get(offset..offset + 4).unwrap_or_default();
-            if there != old.to_le_bytes() {
+            let in_image = image.get(offset..offset + 4).unwrap_or_default();
+            if in_image != old.to_le_bytes() {
                 bail!("the image differs from its vmlinux at {address:#x}: use files of one build");
             }
             patches.push(Patch {

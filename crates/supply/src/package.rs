@@ -36,7 +36,8 @@ pub fn check_name(name: &str) -> Result<()> {
         return Ok(());
     }
     bail!(
-        "--add-package {name}: not a package's name: use small letters, digits and + - . and begin with a letter or digit"
+        "--add-package {name}: not a package's name: use small letters, digits and + - . after a letter \
+         or digit"
     )
 }
 
@@ -85,7 +86,7 @@ impl Packages {
         let names = cpio::names(archive).unwrap_or_default();
         let own = files.iter().map(String::as_str);
         let all = own.chain(names.keys().map(String::as_str));
-        let mut there: BTreeSet<String> = all.filter_map(file_name).collect();
+        let mut present: BTreeSet<String> = all.filter_map(file_name).collect();
         let mut pending = Vec::new();
         for path in &files {
             pending.extend(wanted(&dir.join(path)));
@@ -93,7 +94,7 @@ impl Packages {
         let mut parts = None;
         let scratch = dir.join(".parts");
         while let Some(name) = pending.pop() {
-            if name.contains('/') || !there.insert(name.clone()) {
+            if name.contains('/') || !present.insert(name.clone()) {
                 continue;
             }
             if parts.is_none() {

@@ -118,7 +118,10 @@ impl UserLand {
         // Has the kernel's headers for programs.
         let sysroot = Sysroot::get()?;
         let [musl, busybox] = &spec.debian.sources[..] else {
-            bail!("{}: debian.sources: expected two names, the C library and busybox", shown(&file));
+            bail!(
+                "{}: debian.sources: expected two names, the C library and busybox",
+                shown(&file)
+            );
         };
         let store = Store::of_sources(&spec.debian.suites)?;
         let (musl, busybox) = (store.source(musl)?, store.source(busybox)?);
@@ -266,7 +269,10 @@ impl Build<'_> {
         let versions = unpacked.join("usr/lib/gcc/arm-none-eabi");
         let names = paths::names_in(&versions, |p| Some(p.file_name()?.to_str()?.to_string()));
         let [version] = &names[..] else {
-            bail!("{}: expected one version of the compiler in it", shown(&compiler.path));
+            bail!(
+                "{}: expected one version of the compiler in it",
+                shown(&compiler.path)
+            );
         };
         let library = versions.join(version).join("libgcc.a");
         fs::rename(library, self.dir.join("lib/libgcc.a"))?;

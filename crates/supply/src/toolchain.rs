@@ -130,7 +130,7 @@ pub fn require() -> Result<()> {
 pub fn version() -> Result<String> {
     static VERSION: OnceLock<String> = OnceLock::new();
     if let Some(version) = VERSION.get() {
-    return Ok(version.clone());
+        return Ok(version.clone());
     }
     let mut version = String::new();
     for tool in ["gcc", "ld"] {
@@ -206,13 +206,13 @@ pub fn logged(command: &mut Command, log: &Path, mut line: impl FnMut(&str)) -> 
     let errors = open().with_context(|| format!("cannot write {}", shown(log)))?;
     let mut group = Group::spawn(command.stdout(Stdio::piped()).stderr(errors))
         .with_context(|| format!("cannot run: {name}"))?;
-    let mut held = Vec::new();
+    let mut pending = Vec::new();
     let status = group.read(|piece| {
         file.write_all(piece)
             .with_context(|| format!("cannot write {}", shown(log)))?;
-        held.extend(piece);
-        while let Some(end) = held.iter().position(|byte| *byte == b'\n') {
-            let text: Vec<u8> = held.drain(..=end).collect();
+        pending.extend(piece);
+        while let Some(end) = pending.iter().position(|byte| *byte == b'\n') {
+            let text: Vec<u8> = pending.drain(..=end).collect();
             line(String::from_utf8_lossy(&text[..end]).as_ref());
         }
         Ok(())

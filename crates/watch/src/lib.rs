@@ -6,3 +6,6 @@ pub mod checker;
 pub mod ledger;
 pub mod reached;
 pub mod sections;
+
+#[cfg(test)]
+mod shared_tests;

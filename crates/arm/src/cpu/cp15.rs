@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! System control coprocessor: what its registers and operations do. Which there are at which number
-//! is a core's own, a row each ([`Row`], `model/`).
+//! System control coprocessor: effects of its registers and operations. Their numbers are a core's own, one
+//! [`Row`] each (`model/`).
 //!
-//! Operands of operations by address are MVAs and are not relocated by the FCSE. Reads of
-//! write-only and writes of read-only registers, and registers the manual does not list, end the
-//! run, and so do bits of debug registers that would change what the core does: nothing is guessed.
+//! Operands of operations by address are MVAs; the FCSE does not relocate them. The run ends at a read of a
+//! write-only register, a write of a read-only register, an access to a register that the manual does not
+//! list, and at debug bits that would change what the core does. Nothing is guessed.
 
 use crate::addr::Mva;
 use crate::bus::Bus;
@@ -18,20 +18,20 @@ use crate::mmu::Control;
 use crate::model::XScaleRegisters;
 use crate::observe::{Cause, Event, Side, TlbSide};
 
-/// The bit of the cache debug control register that is modelled; the others keep lines from being
-/// filled (`DDI0198D 2.3.15`).
+/// Bit of the cache debug control register that is modelled. The other bits disable line fills
+/// (`DDI0198D 2.3.15`).
 pub(crate) const FORCE_WRITE_THROUGH: u32 = 1 << 2;
 
 /// A register or an operation of the coprocessor, at one number or several.
 pub(crate) struct Row<B: Bus> {
     opc1: u32,
     crn: u32,
-    /// First and last.
+    /// First and last CRm.
     crm: (u32, u32),
     opc2: (u32, u32),
     read: Option<fn(&mut Cpu<B>) -> u32>,
     write: Option<fn(&mut Cpu<B>, u32)>,
-    /// Bits that may be written as ones.
+    /// Bits that may be written as one.
     modelled: u32,
 }
 
@@ -56,18 +56,18 @@ impl<B: Bus> Row<B> {
         }
     }
 
-    /// One of coprocessor 14.
+    /// Starts a row of coprocessor 14.
     pub const fn cp14(crn: u32, crm: u32) -> Row<B> {
         Row::at(CP14, crn, crm, 0)
     }
 
-    /// Up to this CRm as well.
+    /// Extends the row to all CRm up to `last`.
     pub const fn crm_up_to(mut self, last: u32) -> Row<B> {
         self.crm.1 = last;
         self
     }
 
-    /// Up to this opcode 2 as well.
+    /// Extends the row to all opcodes 2 up to `last`.
     pub const fn opc2_up_to(mut self, last: u32) -> Row<B> {
         self.opc2.1 = last;
         self
@@ -83,30 +83,30 @@ impl<B: Bus> Row<B> {
         self
     }
 
-    /// Ones elsewhere end the run.
+    /// Limits the bits that may be written as one; other ones end the run.
     pub const fn modelled(mut self, bits: u32) -> Row<B> {
         self.modelled = bits;
         self
     }
 }
 
-/// Numbers of registers and operations: 4, 4, 4 and 3 bits.
+/// Number of registers and operations: opcode 1, CRn, CRm (4 bits each) and opcode 2 (3 bits).
 const NUMBERS: usize = 1 << 15;
-/// The first opcode 1 of CP14's, which stand beside CP15's.
+/// First opcode 1 of CP14, whose rows follow those of CP15.
 pub(crate) const CP14: u32 = 8;
-/// Most rows of a core, and one that has nothing.
+/// Maximum number of rows of a core, plus one empty row.
 const ROWS: usize = 128;
-/// The one that has nothing.
+/// Number of the empty row.
 const NONE: u8 = 0;
 
-/// All rows of a core, found by number.
+/// All rows of a core, indexed by register number.
 pub(crate) struct Rows<B: Bus + 'static> {
     rows: [Row<B>; ROWS],
     index: [u8; NUMBERS],
 }
 
 impl<B: Bus> Rows<B> {
-    /// Of lists of rows, all at different numbers.
+    /// Makes the table from lists of rows. All rows must have different numbers.
     pub const fn new(lists: &'static [&'static [Row<B>]]) -> Rows<B> {
         let mut all = Rows {
             rows: [Row::at(0, 0, 0, 0); ROWS],
@@ -154,23 +154,23 @@ const fn number(opc1: u32, crn: u32, crm: u32, opc2: u32) -> usize {
 pub struct Cp15 {
     /// Control register.
     pub sctlr: u32,
-    /// Translation table base.
+    /// Translation table base register.
     pub ttb: u32,
-    /// Domain access control.
+    /// Domain access control register.
     pub dacr: u32,
-    /// Data fault status.
+    /// Data fault status register.
     pub dfsr: u32,
-    /// Instruction fault status.
+    /// Instruction fault status register.
     pub ifsr: u32,
-    /// Fault address: the MVA of the data access.
+    /// Fault address register: MVA of the data access.
     pub far: u32,
-    /// FCSE PID, bits 31:25.
+    /// FCSE PID register, bits 31:25.
     pub pid: u32,
     pub(crate) context_id: u32,
     pub(crate) cache_debug: u32,
     pub(crate) ctr: u32,
     pub(crate) midr: u32,
-    /// What XScale adds.
+    /// Registers that only XScale has.
     pub(crate) xscale: XScaleRegisters,
 }
 
@@ -179,7 +179,7 @@ crate::state!(
 );
 
 impl Cp15 {
-    /// As at reset.
+    /// Returns the registers as at reset.
     pub fn new(config: &Config) -> Cp15 {
         Cp15 {
             sctlr: config.core.sctlr.reset,
@@ -197,7 +197,7 @@ impl Cp15 {
         }
     }
 
-    /// SCTLR.A.
+    /// Whether alignment is checked: SCTLR.A.
     #[inline(always)]
     pub fn alignment_checked(&self) -> bool {
         self.sctlr & 2 != 0
@@ -220,17 +220,17 @@ impl Cp15 {
 }
 
 impl<B: Bus> Cpu<B> {
-    /// SCTLR.V: exception vectors at 0xffff0000.
+    /// Whether exception vectors are at 0xffff0000: SCTLR.V.
     pub(crate) fn high_vectors(&self) -> bool {
         self.cp15.sctlr >> 13 & 1 != 0
     }
 
-    /// ARMv5 with SCTLR.L4 clear: loads to pc take the Thumb bit.
+    /// Whether loads of the pc take the Thumb bit: on ARMv5 with SCTLR.L4 clear.
     pub(crate) fn loads_interwork(&self) -> bool {
         self.config.core.version > Version::V4 && self.cp15.sctlr >> 15 & 1 == 0
     }
 
-    /// MRC. The value's top four bits are the flags when the destination is r15.
+    /// Reads a register (MRC). The top four bits of the value become the flags if the destination is r15.
     pub(crate) fn cp15_read(&mut self, opc1: u32, crn: u32, crm: u32, opc2: u32) -> u32 {
         self.spend_on_cp15(crn);
         let row = self.cp15_rows.row(opc1, crn, crm, opc2);
@@ -240,7 +240,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// MCR.
+    /// Writes a register (MCR).
     pub(crate) fn cp15_write(&mut self, opc1: u32, crn: u32, crm: u32, opc2: u32, value: u32) {
         self.spend_on_cp15(crn);
         let row = self.cp15_rows.row(opc1, crn, crm, opc2);
@@ -252,7 +252,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Ends the run; gives 0.
+    /// Ends the run. Returns 0.
     pub(crate) fn unmodelled_cp15(&mut self, opc1: u32, crn: u32, crm: u32, opc2: u32) -> u32 {
         let operation = opc1 << 24 | crn << 16 | crm << 8 | opc2;
         self.exit = Some(Exit::UnmodelledCp15 { operation });
@@ -264,7 +264,7 @@ impl<B: Bus> Cpu<B> {
         self.cp15.ttb = value & 0xffff_c000;
         self.counters.ttb_writes += 1;
         if B::OBSERVED {
-            // Entries of the old tables are to be told of when they are used again.
+            // Makes an observer receive the next use of entries from the old tables.
             self.mmu.drop_translations();
         }
         self.control_changed();
@@ -318,13 +318,14 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// The caches' random choice of victims begins anew from a seed, as [`crate::Config::victim_seed`] has it.
+    /// Restarts the caches' random choice of victims from a seed, as [`crate::Config::victim_seed`] describes
+    /// it.
     pub fn reseed_victims(&mut self, seed: u32) {
         self.dcache.victim.reseed(seed);
         self.icache.victim.reseed(icache::own_seed(seed));
     }
 
-    /// SCTLR.RR, as a zImage's decompressor leaves it (Linux arch/arm/boot/compressed/head.S).
+    /// Sets SCTLR.RR, as the decompressor of a zImage leaves it (Linux `arch/arm/boot/compressed/head.S`).
     pub fn set_round_robin(&mut self) {
         self.write_sctlr(self.cp15.sctlr | 1 << 14);
     }
@@ -348,7 +349,7 @@ impl<B: Bus> Cpu<B> {
         self.horizon = 0;
     }
 
-    /// An operation whose time counts as that of cache maintenance.
+    /// Does an operation whose time counts as cache maintenance.
     pub(crate) fn maintain(&mut self, operation: impl FnOnce(&mut Self)) {
         let before = self.cycles;
         operation(self);
@@ -356,7 +357,7 @@ impl<B: Bus> Cpu<B> {
         self.counters.cache_op_cycles += self.cycles - before + issue;
     }
 
-    /// The same on the D-cache line at an address, if there is one.
+    /// Does maintenance on the D-cache line that holds an address, if there is one.
     pub(crate) fn maintain_line(&mut self, mva: u32, operation: impl FnOnce(&mut Self, usize)) {
         self.maintain(|cpu| {
             if let Some(line) = cpu.dcache.find(Mva(mva)) {
@@ -365,7 +366,7 @@ impl<B: Bus> Cpu<B> {
         });
     }
 
-    /// The same on a D-cache line by set and way.
+    /// Does maintenance on a D-cache line by set and way.
     pub(crate) fn maintain_index(&mut self, index: u32, operation: impl FnOnce(&mut Self, usize)) {
         let line = self.dcache.line_by_index(index);
         self.maintain(|cpu| operation(cpu, line));
@@ -391,7 +392,7 @@ impl<B: Bus> Cpu<B> {
 
     pub(crate) fn prefetch_line(&mut self, mva: Mva) {
         if let Err(fault) = self.prefetch_icache_line(mva) {
-            // Nothing aborts (`DDI0198D 3.3.1`).
+            // An aborted prefetch raises no exception (`DDI0198D 3.3.1`).
             self.cp15.ifsr = fault.fsr();
         }
     }
@@ -453,7 +454,7 @@ impl<B: Bus> Cpu<B> {
         self.bus_used();
     }
 
-    /// Tests some lines, cleans the first dirty one; Z says whether the whole cache is clean.
+    /// Tests some lines and cleans the first dirty one. Returns Z set if the whole cache is clean.
     pub(crate) fn test_and_clean(&mut self) -> u32 {
         let before = self.cycles;
         if let Some(line) = self.dcache.test(self.config.cost.lines_tested_per_op) {

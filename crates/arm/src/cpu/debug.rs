@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a debugger needs of the core: memory as the core sees it, and watchpoints.
+//! Support for debuggers: memory as the core sees it, and watchpoints.
 //!
-//! Reading and watching change no result and no cycle. While something is watched, translations are
-//! not kept in the fast table, so that every data access takes the slow path and is compared there;
-//! otherwise watchpoints cost nothing.
+//! Reads and watchpoints change no result and no cycle. While a watchpoint is set, translations stay out of
+//! the fast table, so that every data access takes the slow path and is compared there. Without watchpoints
+//! there is no cost.
 
 use crate::addr::{Mva, Pa, Va};
 use crate::bus::{Bus, Width};
@@ -11,29 +11,29 @@ use crate::cpu::Cpu;
 use crate::mmu::{self, DescriptorRead, Kind, walk};
 use crate::tlb::Entry;
 
-/// Data accesses to look out for.
+/// Data accesses that stop the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watchpoint {
-    /// First byte.
+    /// First byte watched.
     pub mva: Mva,
-    /// Bytes watched; at least one.
+    /// Number of bytes watched; at least one.
     pub bytes: u32,
-    /// Whether reads count.
+    /// Whether reads match.
     pub reads: bool,
-    /// Whether writes count.
+    /// Whether writes match.
     pub writes: bool,
 }
 
-/// A watched access that was made. It had passed translation and permission checks.
+/// A watched access. It passed translation and permission checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watched {
-    /// First watched byte that was touched.
+    /// First watched byte that it accessed.
     pub mva: Mva,
-    /// A write (of SWP: its write comes second).
+    /// Whether it was a write. SWP reads first, then writes.
     pub write: bool,
 }
 
-/// Watchpoints, and the first hit since somebody asked.
+/// Watchpoints, and the first hit since the last query.
 #[derive(Clone, Default)]
 pub(crate) struct Watch {
     points: Vec<Watchpoint>,
@@ -65,12 +65,12 @@ impl<B: Bus> Cpu<B> {
         self.watch = Watch { points, hit: None };
     }
 
-    /// The first watched access since the last call.
+    /// Returns the first watched access since the last call.
     pub fn take_watched(&mut self) -> Option<Watched> {
         self.watch.hit.take()
     }
 
-    /// Compares an access of the slow path with the watchpoints; a hit ends the run's slice.
+    /// Compares a slow-path access with the watchpoints. A hit ends the loop.
     #[inline]
     pub(crate) fn compare_watched(&mut self, mva: Mva, bytes: u32, kind: Kind) {
         if !self.watch.points.is_empty() && self.watch.note(mva, bytes, kind == Kind::Write) {
@@ -78,9 +78,10 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// What the core would read at `mva` without permission checks, time or side effects: the
-    /// D-cache's line where the cache is on and the page cached, else what waits in the write buffer,
-    /// else memory. `None` where nothing is mapped or no memory is; a line without a page is read.
+    /// Reads the byte that the core would read at `mva`, without permission checks, time or side effects:
+    /// from the D-cache line if cache and page allow it, else from the write buffer, else from memory.
+    /// Returns `None` if nothing is mapped, or if there is no memory. A line whose page is no longer mapped
+    /// is read.
     pub fn debug_read(&self, mva: Mva) -> Option<u8> {
         let page = self.debug_page(mva);
         let line = self.dcache.find(mva);
@@ -92,16 +93,17 @@ impl<B: Bus> Cpu<B> {
         self.biu.pending_byte(pa).or_else(|| self.bus.peek(pa))
     }
 
-    /// Writes a byte as a store of the core would, without time: into the line if `mva` is cached,
-    /// which becomes dirty in a write-back page, and into memory otherwise or of a write-through page,
-    /// too. The I-cache keeps what it has. False where nothing is mapped or no memory is.
+    /// Writes a byte as a store of the core would, without time. If `mva` is in a line of the D-cache, writes
+    /// the line, which becomes dirty in a write-back page. Writes memory if the page is uncached or
+    /// write-through. The I-cache does not change. Returns false if nothing is mapped, or if there is no
+    /// memory.
     pub fn debug_write(&mut self, mva: Mva, value: u8) -> bool {
         let page = self.debug_page(mva);
         let shift = 8 * (mva.0 & 3);
         if let Some(line) = self.dcache.find(mva)
             && page.is_none_or(|(_, flags)| flags & mmu::CACHE != 0)
         {
-            // As a store, which makes it a line of the memory that its page names.
+            // A store assigns a claimed line to the memory that its page names.
             if self.dcache.is_nowhere(line) {
                 let Some((pa, _)) = page else {
                     return false;
@@ -127,7 +129,8 @@ impl<B: Bus> Cpu<B> {
         self.bus.poke(pa, value)
     }
 
-    /// Where data accesses to `mva` lead and the flags of the page: by the TLB's entry, else by the tables in memory.
+    /// Physical address and page flags of data accesses to `mva`: from the TLB entry, else from the tables in
+    /// memory.
     fn debug_page(&self, mva: Mva) -> Option<(Pa, u32)> {
         if self.cp15.sctlr & 1 == 0 {
             return Some((Pa(mva.0), 0));
@@ -138,7 +141,7 @@ impl<B: Bus> Cpu<B> {
         Some((entry.translate(mva), flags))
     }
 
-    /// Where `mva` leads by the tables in memory, whatever a TLB has. No side effects.
+    /// Physical address of `mva` by the tables in memory, whatever a TLB holds. No side effects.
     pub fn debug_translate(&self, mva: Mva) -> Option<Pa> {
         match self.cp15.sctlr & 1 {
             0 => Some(Pa(mva.0)),
@@ -159,7 +162,7 @@ impl<B: Bus> Cpu<B> {
         walk(descriptors, self.cp15.ttb, mva, &mut Peek(&self.bus)).ok()
     }
 
-    /// The modified virtual address of a data access to `va`.
+    /// Modified virtual address of a data access to `va`.
     pub fn debug_mva(&self, va: Va) -> Mva {
         self.data_relocation.apply(va)
     }
@@ -173,7 +176,7 @@ mod tests {
 
     const LINE: u32 = 0x2_0000;
 
-    /// Row L of the third review: 0x22 in memory below a line with 0x11.
+    /// Memory holds 0x22 below a line with 0x11.
     #[test]
     fn with_the_d_cache_off_a_debugger_reads_and_writes_memory_as_the_core_does() {
         let mut cpu = mapped();
@@ -190,7 +193,6 @@ mod tests {
         assert_eq!(cpu.debug_read(Mva(LINE)), Some(0x11));
     }
 
-    /// Row L: the second half.
     #[test]
     fn a_debuggers_write_to_a_write_through_page_is_in_the_line_and_in_memory() {
         let mut cpu = mapped();
@@ -227,7 +229,8 @@ mod tests {
         }
     }
 
-    /// Software changes a table and invalidates nothing: until the entry goes, data is where it was.
+    /// Software changes a table and does not invalidate: until the entry is replaced, data stays at the old
+    /// address.
     #[test]
     fn a_debugger_reads_and_writes_by_an_entry_of_the_tlb_that_is_older_than_the_tables() {
         let (mut cpu, mva) = (mapped(), Mva(0x11_0000));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the core tells its observer ([`crate::observe`]), and when.
+//! Reports of the core to its observer ([`crate::observe`]).
 
 use super::Cpu;
 use crate::addr::{Mva, Pa};
@@ -10,7 +10,7 @@ use crate::observe::{Context, Event, Reaction, Side};
 use crate::psr;
 
 impl<B: Bus> Cpu<B> {
-    /// Tells the bus, if it wants to know.
+    /// Reports an event of the executing instruction, if the bus is observed.
     #[inline(always)]
     pub(crate) fn tell(&mut self, event: Event<'_>) {
         if B::OBSERVED {
@@ -38,7 +38,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Does what an observer asks for who was told of something by others than the core.
+    /// Carries out an observer's request, also for events that units outside the core report.
     pub fn react(&mut self, reaction: Reaction) {
         match reaction {
             Reaction::Continue => {}
@@ -50,7 +50,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Tells of a load: from a line, or (not `cached`) from the bus.
+    /// Reports a load from a line or, if not `cached`, from the bus.
     #[inline(always)]
     pub(crate) fn tell_load(
         &mut self,
@@ -72,7 +72,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Tells of a store: into a line, which becomes dirty, or (not `cached`) to the write buffer.
+    /// Reports a store into a line, which becomes dirty, or, if not `cached`, to the write buffer.
     #[inline(always)]
     pub(crate) fn tell_store(
         &mut self,
@@ -94,7 +94,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Tells of an I-cache line, or the prefetch buffer, filled for the instruction at `pc`.
+    /// Reports the fill of an I-cache line or of the prefetch buffer, for the instruction at `pc`.
     #[inline(always)]
     pub(crate) fn tell_ifill(&mut self, side: Side, pc: u32, mva: Mva, page: Resolved) {
         if B::OBSERVED {
@@ -110,7 +110,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Tells what a translation in the slow path read and used.
+    /// Reports the descriptors and the TLB entry of a slow-path translation.
     pub(crate) fn tell_translation(
         &mut self,
         mva: Mva,
@@ -164,13 +164,13 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Address of the instruction that is executing.
+    /// Address of the executing instruction.
     fn instruction(&self) -> u32 {
         let size = if self.control & psr::T != 0 { 2 } else { 4 };
         self.r[15].wrapping_sub(2 * size)
     }
 
-    /// Tells of the instruction at `pc` in the current line, about to be executed.
+    /// Reports the instruction at `pc` in the current line, which is about to execute.
     pub(crate) fn tell_fetch(&mut self, pc: u32) {
         let mva = self.fetch_relocation.apply(crate::addr::Va(pc));
         let thumb = self.control & psr::T != 0;
@@ -192,7 +192,7 @@ impl<B: Bus> Cpu<B> {
         self.react(reaction);
     }
 
-    /// Tells that a D-cache line on its way is waited for.
+    /// Reports a wait for a D-cache line that is being filled.
     pub(crate) fn tell_awaited(&mut self, line: usize) {
         if B::OBSERVED
             && let Some((mva, _)) = self.dcache.state(line)
@@ -201,12 +201,12 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Tells of a D-cache line made without reading memory.
+    /// Reports a D-cache line that was allocated without a read of memory.
     pub(crate) fn tell_claim(&mut self, mva: Mva) {
         self.tell(Event::Claim { mva });
     }
 
-    /// Tells of halves that go to memory.
+    /// Reports the write-back of dirty halves.
     pub(crate) fn tell_write_back(&mut self, mva: Mva, dirty: &Dirty, victim: bool) {
         if B::OBSERVED {
             let Dirty { pa, halves, data } = dirty;
@@ -221,7 +221,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Tells of the lines an invalidation of the whole D-cache loses, and of it.
+    /// Reports each line that an invalidation of the whole D-cache loses, and then the invalidation.
     pub(crate) fn tell_dcache_invalidate_all(&mut self) {
         if B::OBSERVED {
             for line in 0..self.dcache.lines() {
@@ -233,7 +233,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Tells of a D-cache line that is about to be discarded.
+    /// Reports a D-cache line that is about to be invalidated.
     pub(crate) fn tell_dcache_invalidate(&mut self, line: usize) {
         if B::OBSERVED
             && let Some((mva, halves)) = self.dcache.state(line)

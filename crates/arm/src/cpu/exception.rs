@@ -6,25 +6,25 @@ use crate::cpu::{Cpu, Interlock};
 use crate::observe::Cause;
 use crate::psr::{self, Mode};
 
-/// Why the core leaves the program.
+/// Exceptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exception {
-    /// Undefined instruction, or a coprocessor that does not answer.
+    /// Undefined instruction, or instruction of a coprocessor that does not respond.
     Undefined,
     /// SWI (SVC).
     Swi,
-    /// The instruction could not be fetched, or BKPT.
+    /// An instruction could not be fetched, or BKPT.
     PrefetchAbort,
     /// A load or store faulted.
     DataAbort,
-    /// Interrupt.
+    /// Interrupt (IRQ).
     Irq,
-    /// Fast interrupt.
+    /// Fast interrupt (FIQ).
     Fiq,
 }
 
 impl Exception {
-    /// Offset in the vector table, and the mode entered.
+    /// Offset in the vector table, and mode that the exception enters.
     const fn vector(self) -> (u32, Mode) {
         match self {
             Exception::Undefined => (0x04, Mode::Undefined),
@@ -40,16 +40,18 @@ impl Exception {
 impl<B: Bus> Cpu<B> {
     /// Enters an exception.
     ///
-    /// `self.pc` is the address behind the current instruction for those an instruction raises,
-    /// that of the instruction not fetched for a prefetch abort, and that of the next instruction
-    /// for interrupts.
+    /// `self.pc` must be:
+    ///
+    /// - for an exception that an instruction raises, the address after that instruction;
+    /// - for a prefetch abort, the address of the instruction that was not fetched;
+    /// - for an interrupt, the address of the next instruction.
     #[cold]
     pub(crate) fn take_exception(&mut self, exception: Exception) {
         let size = if self.control & psr::T != 0 { 2 } else { 4 };
         let link = match exception {
             Exception::Undefined | Exception::Swi => self.pc,
             Exception::PrefetchAbort | Exception::Irq | Exception::Fiq => self.pc.wrapping_add(4),
-            // The instruction's address + 8, in either state.
+            // Address of the instruction + 8, in A32 and in Thumb state.
             Exception::DataAbort => self.pc.wrapping_add(8 - size),
         };
         let (offset, mode) = exception.vector();

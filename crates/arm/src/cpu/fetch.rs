@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The instruction side of the memory path: I-cache lines and the prefetch buffer
-//! (`DDI0198D 4, 7.1`).
+//! Instruction side of the memory path: I-cache lines and the prefetch buffer (`DDI0198D 4, 7.1`).
 
 use crate::addr::Mva;
 use crate::bus::Bus;
@@ -11,13 +10,13 @@ use crate::observe::{Cause, Event, Side};
 use crate::psr;
 
 impl<B: Bus> Cpu<B> {
-    /// Whether an instruction is in the pipeline that was fetched before a PID write: the two behind
-    /// the write are, unless a branch or an exception empties it (`DDI0198D 2.3.13`).
+    /// Whether the pipeline holds an instruction that was fetched before a PID write. The two instructions
+    /// after the write are such, unless a branch or an exception flushes the pipeline (`DDI0198D 2.3.13`).
     pub(crate) fn fetched_under_old_pid(&self) -> bool {
         [self.fetch_relocation, self.following_relocation] != [self.data_relocation; 2]
     }
 
-    /// The instruction at `from` has executed, and the `third` from it was fetched meanwhile.
+    /// Moves the pipeline on: the instruction at `from` has executed, and `third`, two after it, was fetched.
     pub(crate) fn advance_fetches(&mut self, from: u32, third: Relocation) {
         let size = if self.control & psr::T != 0 { 2 } else { 4 };
         if self.pc != from.wrapping_add(size) {
@@ -29,7 +28,7 @@ impl<B: Bus> Cpu<B> {
         self.following_relocation = third;
     }
 
-    /// What comes next is fetched anew, and under the PID as it is.
+    /// Flushes the pipeline. The next instructions are fetched under the current PID.
     #[cold]
     pub(crate) fn refill_pipeline(&mut self) {
         self.icache.prefetch = None;
@@ -40,8 +39,8 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Translates the address of the instruction at `pc`: whether its fetch is a cached one. The page
-    /// stays unknown if not, and when it is smaller than 4 KB.
+    /// Translates the address of the instruction at `pc`. Returns whether its fetch is cacheable. The page
+    /// stays unknown if it is not, and if the page is smaller than 4 KB.
     #[inline(always)]
     pub(crate) fn is_page_cached(&mut self, pc: u32, mva: Mva) -> Result<bool, Fault> {
         let page = self.translate(mva, Kind::Fetch, self.mmu.privileged())?;
@@ -55,7 +54,7 @@ impl<B: Bus> Cpu<B> {
         Ok(cached)
     }
 
-    /// The I-cache line with the instruction at `pc`, by the translation that was asked for last.
+    /// Returns the I-cache line with the instruction at `pc`, by the last translation.
     #[inline(always)]
     pub(crate) fn fetch_line(&mut self, pc: u32, mva: Mva, thumb: bool) -> Result<usize, Fault> {
         match self.icache.find(mva) {
@@ -64,8 +63,8 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// CP15 c7,c13,1: fills the line that holds `mva` if it is cacheable and missing. The line of the
-    /// current instruction may make room for it.
+    /// Prefetches an I-cache line (CP15 c7,c13,1): fills the line that holds `mva` if it is cacheable and
+    /// missing. The line of the current instruction may be the victim.
     pub(crate) fn prefetch_icache_line(&mut self, mva: Mva) -> Result<(), Fault> {
         self.refetch();
         let page = self.translate(mva, Kind::Fetch, self.mmu.privileged())?;
@@ -107,7 +106,7 @@ impl<B: Bus> Cpu<B> {
         Ok(line)
     }
 
-    /// Uncached fetch through the four-word prefetch buffer.
+    /// Fetches from an uncached page through the four-word prefetch buffer.
     #[inline(never)]
     pub(crate) fn prefetch(
         &mut self,

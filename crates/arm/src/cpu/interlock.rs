@@ -1,59 +1,64 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Interlocks: operations that wait for the result of a load or a multiplication (DDI0222B 8.1).
+//! Interlocks: operations that wait for the result of a load or a multiplication (`DDI0222B 8.1`).
 
 use super::{CONDITIONS, Cpu};
 use crate::bus::Bus;
 use crate::isa::{Op, operand};
 use crate::observe::Cause;
 
-/// Registers whose use by the next instruction stalls one cycle, in bits 47:32, where an [`Op`] has
-/// those it uses; above them those that stall one cycle more, or one cycle if used one instruction
-/// later. Below, of the first: in bits 15:0 those that an accumulator need not wait for, in 31:16
-/// those that a store need not.
+/// Pending results, as four sets of registers:
+///
+/// - bits 47:32, where an [`Op`] has the registers that it uses: a use by the next instruction stalls one
+///   cycle;
+/// - bits 63:48: a use by the next instruction stalls two cycles, a use by the one after it stalls one;
+/// - bits 31:16, a subset of 47:32: a store of the register does not stall;
+/// - bits 15:0, a subset of 47:32: an accumulation onto the register does not stall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interlock(pub(super) u64);
 
 impl Interlock {
     pub(crate) const NONE: Interlock = Interlock(0);
 
-    /// Registers of the first kind in the low half, of the second in the high half.
+    /// Returns the interlock for loads; `registers` has the set for bits 47:32 in its low half and that for
+    /// bits 63:48 in its high half.
     #[inline(always)]
     pub(crate) fn after(registers: u32) -> Interlock {
         Interlock(u64::from(registers) << 32)
     }
 
-    /// Products: an accumulator has them already (`DDI0214B 9.9.1`).
+    /// Returns the interlock for products. Accumulators receive them by forwarding (`DDI0214B 9.9.1`).
     #[inline(always)]
     pub(crate) fn after_product(registers: u32) -> Interlock {
         Interlock(u64::from(registers) << 32 | u64::from(registers))
     }
 
-    /// Saturated sums, which are there for whatever needs them in Memory (`DDI0214B 9.10.1`).
+    /// Returns the interlock for a saturated sum, which the Memory stage receives by forwarding
+    /// (`DDI0214B 9.10.1`).
     #[inline(always)]
     pub(crate) fn after_saturation(register: usize) -> Interlock {
         Interlock(0x1_0001_0001 << register)
     }
 
-    /// What is left of it one instruction later: nothing that a store or an accumulator waits for.
+    /// Returns the interlock one instruction later. No store and no accumulation waits for the rest.
     #[inline]
     fn later(self) -> Interlock {
         Interlock((self.0 >> 48) * 0x1_0001_0001)
     }
 
-    /// Whether it is words that were loaded, which mostly it is: the next instruction waits a cycle
-    /// for them, whenever it needs them, and nothing is left for a later one.
+    /// Whether all pending results are loaded words. This is the usual case: the next instruction waits one
+    /// cycle for them, at whatever stage it needs them, and no later instruction waits.
     #[inline(always)]
     fn is_of_words(self) -> bool {
         self.0 & !(0xffff << 32) == 0
     }
 
-    /// Cycles that an operation which uses one of the registers waits where it waits for all at issue.
+    /// Stall cycles of an operation that uses a pending register and needs all operands at issue.
     #[inline(always)]
     fn stall_at_issue<B: Bus>(self, op: Op<B>) -> u64 {
         1 + u64::from(op.uses_any_of(self.later().0))
     }
 
-    /// The same where each operand is waited for when it is needed.
+    /// Stall cycles of an operation that uses a pending register and needs each operand in its own stage.
     #[inline(always)]
     fn stall<B: Bus>(self, op: Op<B>) -> u64 {
         let Some(operands) = operand::with_late_ones(op.insn()) else {
@@ -61,7 +66,7 @@ impl Interlock {
         };
         let first = self.0 >> 32;
         let early = u64::from(operands.early);
-        // A load's result is there in the Write stage, whatever its width (`DDI0165B p. 8-22`).
+        // A load's result is available in the Write stage, whatever its width (`DDI0165B p. 8-22`).
         let late = u64::from(operands.accumulated) & !self.0
             | u64::from(operands.stored) & !(self.0 >> 16);
         let stall = u64::from((early | late) & first & 0xffff != 0);
@@ -70,21 +75,21 @@ impl Interlock {
 }
 
 impl<B: Bus> Cpu<B> {
-    /// These results are not there yet.
+    /// Adds results that are not available yet.
     #[inline(always)]
     pub(crate) fn pend(&mut self, results: Interlock) {
-        // Of these registers nothing else is true any more.
+        // New results replace the older entries of their registers.
         let left = self.interlock.0 & !(results.0 >> 32 | results.0 >> 16);
         self.interlock.0 = left | results.0;
     }
 
-    /// An operation that may have to wait for operands, or has a condition.
+    /// Executes an operation that may have to wait for operands, or has a condition.
     #[inline(always)]
     pub(super) fn wait_and_execute(&mut self, op: Op<B>) {
-        // One that is not decoded yet asks again when it is.
+        // An undecoded operation comes here again after it is decoded.
         if self.interlock != Interlock::NONE && op.header() != 0 {
             if !self.interlock.is_of_words() {
-                // No call that comes back: the loop keeps the next operation in registers.
+                // A tail call: the loop keeps the next operation in registers.
                 return self.wait_by_stage_and_execute(op);
             }
             self.stall(u64::from(op.uses_any_of(self.interlock.0)));
@@ -114,11 +119,11 @@ impl<B: Bus> Cpu<B> {
         self.counters.interlock_cycles += cycles;
     }
 
-    /// Waits for results, or with operands, of different stages.
+    /// Executes an operation when results or operands are needed in different stages.
     #[inline(never)]
     fn wait_by_stage_and_execute(&mut self, op: Op<B>) {
         let pending = self.interlock;
-        // Mostly it needs none of them, always executes, and takes a cycle.
+        // The usual operation needs no pending result, always executes, and takes one cycle.
         if !self.behaviour().scoreboard && op.header() == 1 && !op.uses_any_of(pending.0) {
             self.interlock = pending.later();
             self.spend(Cause::Instruction, 1);
@@ -127,7 +132,7 @@ impl<B: Bus> Cpu<B> {
         self.wait_by_stage_and_execute_any(op);
     }
 
-    /// The same of any operation. A function of its own, as the one before needs no room on the stack.
+    /// Does the same for any operation. It is a separate function, so that its caller needs no stack frame.
     #[inline(never)]
     fn wait_by_stage_and_execute_any(&mut self, op: Op<B>) {
         let (pending, scoreboard) = (self.interlock, self.behaviour().scoreboard);
@@ -144,7 +149,7 @@ impl<B: Bus> Cpu<B> {
             let pending = if stall == 0 { pending } else { Interlock::NONE };
             return self.execute_beside(op, passed, pending);
         }
-        // A branch looks at its condition itself.
+        // A conditional branch checks its condition itself.
         let fails = !passed || op.is_conditional_branch() && !self.passes(op.insn() >> 28);
         self.interlock = if stall == 0 && (op.cycles() == 1 || fails) {
             pending.later()
@@ -157,8 +162,9 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Results that are on their way get there beside whatever takes time, memory among it: of those
-    /// before it a cycle's are left, or none.
+    /// Executes an operation on a core with a scoreboard. Pending results arrive during everything that takes
+    /// time, memory accesses included. Of the results from before the operation, those due one cycle later
+    /// remain, or none.
     fn execute_beside(&mut self, op: Op<B>, passed: bool, pending: Interlock) {
         let before = self.cycles;
         self.interlock = Interlock::NONE;
@@ -172,7 +178,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// The next instruction came `cycles` late.
+    /// Accounts for a next instruction that came `cycles` late.
     pub(super) fn wait_for_instruction(&mut self, cycles: u64) {
         if cycles > 0 && self.behaviour().scoreboard {
             let soon = if cycles == 1 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What caches, TLBs and write buffer hold, for whoever looks at them: read as a debugger reads memory, without time
-//! and without side effects.
+//! Contents of caches, TLBs and write buffer, for inspection. Like a debugger's reads of memory, it takes no
+//! time and has no side effects.
 
 use crate::addr::{Mva, Pa};
 use crate::bus::Bus;
@@ -10,63 +10,64 @@ use crate::observe::{Side, TlbSide};
 /// A valid line of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldLine {
-    /// Whether it is one of the mini data cache, whose sets are counted apart.
+    /// Whether it is a line of the mini data cache, which counts its own sets.
     pub mini: bool,
     /// Set and way.
     pub place: (u32, u32),
-    /// What it is found by: the address of its first byte.
+    /// Tag: MVA of the first byte.
     pub mva: Mva,
-    /// Where it was filled from; `None` of a line that came to be without memory.
+    /// Physical address of the fill. `None` for a claimed line, which was not filled from memory.
     pub pa: Option<Pa>,
-    /// Dirty halves: bit 0 the lower 16 bytes, bit 1 the upper. None of an instruction's.
+    /// Dirty halves: bit 0 the lower 16 bytes, bit 1 the upper. Zero for instruction lines.
     pub halves: u8,
-    /// What it holds.
+    /// Contents.
     pub words: [u32; 8],
 }
 
 /// A valid entry of a TLB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldEntry {
-    /// Whose accesses it translates.
+    /// Accesses that the entry translates.
     pub side: TlbSide,
-    /// Its number in this TLB.
+    /// Number of the entry in its TLB.
     pub number: usize,
     /// First byte covered.
     pub mva: Mva,
     /// Bytes covered.
     pub bytes: u32,
-    /// Where they are.
+    /// Physical address of the first byte.
     pub pa: Pa,
     /// Access permissions.
     pub ap: u8,
     /// Domain.
     pub domain: u8,
-    /// C in bit 1, B in bit 0; XScale's X in bit 2.
+    /// C in bit 1, B in bit 0, XScale's X in bit 2.
     pub cb: u8,
-    /// Whether it stays when all are invalidated.
+    /// Whether the entry survives an invalidate-all.
     pub locked: bool,
 }
 
 /// A write that waits for the bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingWrite {
-    /// Where it goes.
+    /// Physical address.
     pub pa: Pa,
-    /// Bytes.
+    /// Number of bytes.
     pub bytes: u32,
-    /// What is written; of a store of less than a word the low bytes.
+    /// Data; a store of less than a word is in the low bytes.
     pub words: Vec<u32>,
     /// Whether it is a dirty line in the victim buffer.
     pub victim: bool,
 }
 
 impl<B: Bus> Cpu<B> {
-    /// Lets out the writes that have begun by now, as the next access would. For a fork that is looked at.
+    /// Issues the writes that have begun by now, as the next access would. Only for a fork of the machine
+    /// that is inspected.
     pub fn debug_settle(&mut self) {
         self.biu.retire(&mut self.bus, self.cycles);
     }
 
-    /// The valid lines of a cache, by set and way. The prefetch buffer has none.
+    /// Valid lines of a cache, by set and way. Empty for the prefetch buffer.
     pub fn debug_lines(&self, side: Side) -> Vec<HeldLine> {
         match side {
             Side::Data => (0..self.dcache.lines())
@@ -99,7 +100,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// The valid entries of all TLBs, by number.
+    /// Valid entries of all TLBs, by number.
     pub fn debug_entries(&self) -> Vec<HeldEntry> {
         let all = self.mmu.tlbs.iter().enumerate().flat_map(|(n, tlb)| {
             let side = self.mmu.side(n);
@@ -121,12 +122,12 @@ impl<B: Bus> Cpu<B> {
         all.collect()
     }
 
-    /// What waits in the victim buffer and in the write buffer, in the order in which it goes out.
+    /// Contents of the victim buffer and the write buffer, in the order in which they go out.
     pub fn debug_waiting(&self) -> Vec<WaitingWrite> {
         self.biu.waiting()
     }
 
-    /// A word of memory itself, past caches and buffers. `None` where there is no memory.
+    /// Word of memory, past caches and buffers. `None` if there is no memory.
     pub fn debug_memory(&self, pa: Pa) -> Option<u32> {
         let [a, b, c, d] = [0, 1, 2, 3].map(|n| self.bus.peek(pa.plus(n)));
         Some(u32::from_le_bytes([a?, b?, c?, d?]))
@@ -156,7 +157,7 @@ mod tests {
         let entries = cpu.debug_entries();
         let covers = |e: &&HeldEntry| mva.0.wrapping_sub(e.mva.0) < e.bytes;
         assert_eq!(entries.iter().filter(covers).count(), 1);
-        // It misses, and fills no line.
+        // The store misses and fills no line.
         assert_eq!(cpu.store(mva.0 + 64, Width::Half, 9), Ok(()));
         let waiting = cpu.debug_waiting();
         assert_eq!(

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The memory path: every load, store and fetch goes FCSE -> TLB -> cache line -> write buffer ->
-//! bus. Hits are answered at the top of each function; everything else goes through the slow path
-//! below, which is the definition.
+//! The memory path: every load, store and fetch goes FCSE -> TLB -> cache line -> write buffer -> bus. The start of
+//! each function answers hits. Everything else takes the slow path below, which is the definition.
 
 use crate::addr::{Mva, Pa, Va};
 use crate::bus::{Bus, BusError, Width};
@@ -15,13 +14,13 @@ use crate::write_buffer::Biu;
 const CACHED_READ: u32 = mmu::READ | mmu::CACHE;
 const WRITE_BACK: u32 = mmu::WRITE | mmu::CACHE | mmu::BUFFER;
 
-/// Reads descriptors for a table walk and keeps the time.
+/// Reads descriptors for a translation-table walk and counts the time.
 struct Walker<'a, B: Bus> {
     biu: &'a mut Biu,
     bus: &'a mut B,
     now: u64,
     reads: usize,
-    /// Addresses and values, for observers.
+    /// Addresses and values of the descriptors, for observers.
     read: [(Pa, u32); 2],
 }
 
@@ -37,7 +36,7 @@ impl<B: Bus> DescriptorRead for Walker<'_, B> {
 }
 
 impl<B: Bus> Cpu<B> {
-    /// Whether loads and stores may go by [`crate::grants`]. An observer sees them all.
+    /// Whether loads and stores may use [`crate::grants`]. An observer of accesses must see them all.
     pub(crate) const GRANTS: bool = B::SHORTCUTS && !B::ACCESSES_OBSERVED;
 
     #[inline(always)]
@@ -45,8 +44,8 @@ impl<B: Bus> Cpu<B> {
         self.data_relocation.apply(Va(va))
     }
 
-    /// The word that holds `mva` and may be read at once. `misaligned` is the mask of the bits that
-    /// have to be clear.
+    /// Returns the word that holds `mva`, if a grant allows the read. `misaligned` is the mask of the address bits
+    /// that must be clear.
     #[inline(always)]
     fn granted_word(&self, mva: Mva, misaligned: u32) -> Option<u32> {
         if !Self::GRANTS {
@@ -56,7 +55,7 @@ impl<B: Bus> Cpu<B> {
         Some(self.dcache.line(line)[(mva.0 >> 2 & 7) as usize])
     }
 
-    /// A load that needs nothing but the cache.
+    /// Loads by a grant, from the D-cache alone.
     #[inline(always)]
     pub(crate) fn granted_load(&self, va: u32, width: Width) -> Option<u32> {
         let mva = self.data_mva(va);
@@ -69,13 +68,13 @@ impl<B: Bus> Cpu<B> {
         Some(value)
     }
 
-    /// A store that needs nothing but the cache; false when nothing has been done.
+    /// Stores by a grant, to the D-cache alone. Returns false if there is none; nothing is done then.
     #[inline(always)]
     pub(crate) fn granted_store(&mut self, va: u32, width: Width, value: u32) -> bool {
         self.granted_store_at(self.data_mva(va), width, value)
     }
 
-    /// The same at an address that the FCSE has relocated.
+    /// Does the same at an address that the FCSE has relocated.
     #[inline(always)]
     fn granted_store_at(&mut self, mva: Mva, width: Width, value: u32) -> bool {
         if !Self::GRANTS {
@@ -116,7 +115,7 @@ impl<B: Bus> Cpu<B> {
         )
     }
 
-    /// Lets the next access to the line of `mva` go without asking.
+    /// Grants the next accesses to the line of `mva`.
     fn grant(&mut self, mva: Mva, line: usize) {
         if Self::GRANTS
             && !self.dcache.is_nowhere(line)
@@ -135,7 +134,7 @@ impl<B: Bus> Cpu<B> {
         self.store_slow(self.data_mva(va), width, value, false, false)
     }
 
-    /// SWP checks for a write first, and is not buffered.
+    /// Swaps (SWP). Checks write permission first. The store is not buffered.
     pub(crate) fn swap(&mut self, va: u32, width: Width, value: u32) -> Access<u32> {
         let mva = self.data_mva(va);
         let privileged = self.mmu.privileged();
@@ -148,13 +147,13 @@ impl<B: Bus> Cpu<B> {
         Ok(old)
     }
 
-    /// Device deadlines may have moved.
+    /// Adapts the horizon after a bus access, which may have changed the next event of a device.
     #[inline(always)]
     pub(crate) fn bus_used(&mut self) {
         self.horizon = self.horizon.min(self.bus.next_event());
     }
 
-    /// Translates and checks, entering the data abort if that fails.
+    /// Translates and checks. Enters the data abort if that fails.
     fn access(&mut self, mva: Mva, kind: Kind, privileged: bool) -> Access<Resolved> {
         match self.translate(mva, kind, privileged) {
             Ok(page) => Ok(page),
@@ -236,7 +235,7 @@ impl<B: Bus> Cpu<B> {
         self.load_at(page, mva, width)
     }
 
-    /// A load from a page that may be read.
+    /// Loads from a page that may be read.
     #[inline(always)]
     fn load_at(&mut self, page: Resolved, mva: Mva, width: Width) -> Access<u32> {
         let aligned = Mva(mva.0 & !(width.bytes() - 1));
@@ -272,7 +271,7 @@ impl<B: Bus> Cpu<B> {
         Ok(value)
     }
 
-    /// The bus has answered a read past the cache: so many words are there at a cycle, or it aborts.
+    /// Accounts for an uncached read of `words` words that is complete at `done`, or takes its abort.
     fn uncached_is_read(
         &mut self,
         page: Resolved,
@@ -291,13 +290,13 @@ impl<B: Bus> Cpu<B> {
         Ok(())
     }
 
-    /// Whether the page has one of these fill policies, on a core that has them.
+    /// Whether the core has page fill policies and the page has all of `flags`.
     #[inline(always)]
     fn has_policy(&self, page: Resolved, flags: u32) -> bool {
         self.behaviour().page_fill_policies && page.has(flags)
     }
 
-    /// The line that a store to a cached page writes to: filled before if the page says so.
+    /// Returns the line for a store to a cacheable page. Fills it first if the page allocates on writes.
     #[inline(always)]
     fn line_to_store(&mut self, mva: Mva, page: Resolved) -> Access<Option<usize>> {
         let found = self.dcache.find(mva);
@@ -308,7 +307,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// The same where lines may be filled for a store, or be on their way.
+    /// Does the same on a core that fills lines for stores, or in the background.
     #[inline(never)]
     fn line_to_store_if_filled(
         &mut self,
@@ -331,7 +330,7 @@ impl<B: Bus> Cpu<B> {
         Ok(line)
     }
 
-    /// A line to fill for `mva`, and what was there.
+    /// Chooses the line to fill for `mva`. Returns it with its victim and the victim's dirty data.
     #[inline(always)]
     fn make_room(&mut self, mva: Mva, page: Resolved) -> (usize, Option<Mva>, Option<Dirty>) {
         let room = match self.has_policy(page, mmu::MINI) {
@@ -346,7 +345,7 @@ impl<B: Bus> Cpu<B> {
         room
     }
 
-    /// The line that holds `mva`, filled if need be.
+    /// Returns the line that holds `mva`. Fills it if it is missing.
     #[inline(always)]
     pub(crate) fn cached_line(&mut self, mva: Mva, page: Resolved) -> Access<usize> {
         if let Some(line) = self.dcache.find(mva) {
@@ -361,12 +360,12 @@ impl<B: Bus> Cpu<B> {
         Ok(line)
     }
 
-    /// Fills a line for `mva`, which is missing; says when the pipeline may go on. Nobody has waited.
+    /// Fills a line for `mva`, which is missing. Returns when the pipeline may continue; the caller waits.
     pub(crate) fn fill_dcache(&mut self, mva: Mva, page: Resolved) -> Access<(usize, u64)> {
         let before = self.cycles;
         let pa = page.pa(mva);
         let (line, victim, dirty) = self.make_room(mva, page);
-        // A victim with the same physical line (an alias) has to be in memory before the fill.
+        // A victim at the same physical line (an alias) must be in memory before the fill.
         let alias = dirty.as_ref().is_some_and(|d| d.pa == pa.line());
         if let Some((victim, d)) = victim.zip(dirty.as_ref()) {
             self.tell_write_back(victim, d, true);
@@ -378,7 +377,7 @@ impl<B: Bus> Cpu<B> {
         let mut data = [0; 8];
         let filled = self.biu.read_line(&mut self.bus, now, pa, &mut data);
         let Ok((start, time)) = filled else {
-            // The victim is out of its line all the same.
+            // The victim has left its line nevertheless.
             if let Some(d) = dirty.as_ref().filter(|_| !alias) {
                 let accepted = self.biu.evict(&mut self.bus, now, d.pa, d.halves, &d.data);
                 self.wait_until(Cause::Eviction, accepted);
@@ -412,13 +411,13 @@ impl<B: Bus> Cpu<B> {
         Ok((line, resume))
     }
 
-    /// Cycles from the bus grant until the pipeline goes on, for a line fill.
+    /// Cycles from the bus grant of a line fill until the pipeline continues.
     pub(crate) fn exposed(&self, time: crate::bus::BurstTime) -> u64 {
         let tail = (time.last - time.first) * self.config.cost.tail_exposed_256 / 256;
         u64::from(time.first + tail)
     }
 
-    /// `locked`: of SWP, which is buffered in cached pages only.
+    /// `locked` marks the store of a SWP, which is buffered only in cacheable pages.
     #[inline(never)]
     fn store_slow(
         &mut self,

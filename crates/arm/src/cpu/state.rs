@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What of the core is saved, to be taken between two calls of [`Cpu::run`].
+//! The saved state of the core, taken between two calls of [`Cpu::run`].
 //!
-//! Decoded operations are found again by their words. The current line is state: its operations
-//! execute without another look at cache and TLB until the core leaves it.
+//! Decoded operations are not saved; the restore finds them again by their words. The current line is saved,
+//! because its operations execute without another lookup in cache and TLB until the core leaves it.
 
 use super::{Cpu, FetchState, NO_LINE};
 use crate::addr::Va;
@@ -36,12 +36,13 @@ crate::state!(
     => restored
 );
 
-/// No core comes to so many cycles, which take many years, and no counter so far: there is room to add to them.
+/// Bound for clocks and counters. Reaching it takes a core many years, and values below it leave room for
+/// additions.
 const LATEST: u64 = 1 << 56;
 
 impl<B: Bus> Cpu<B> {
-    /// The same core, between two calls of [`Cpu::run`], on another bus, which is made of its own. It goes on with the
-    /// same bytes and cycles, if that bus does.
+    /// Moves the core, between two calls of [`Cpu::run`], to another bus that `wrap` makes of its own. The
+    /// core continues with the same bytes and cycles if that bus does.
     pub fn on_bus<C: Bus>(self, wrap: impl FnOnce(B) -> C) -> Cpu<C> {
         let mut saved = Vec::new();
         self.icache.save(&mut saved);
@@ -78,35 +79,35 @@ impl<B: Bus> Cpu<B> {
             watch: self.watch,
             counters: self.counters,
         };
-        // Somebody who looks on is told of the next use of each translation.
+        // Makes an observer receive the next use of each translation.
         cpu.mmu.drop_translations();
         let found = cpu.find_slot();
         assert!(found.is_ok(), "the current line is in the I-cache");
         cpu
     }
 
-    /// What was restored may be no state of this core.
+    /// Checks a restored state.
     fn restored(&mut self) -> Result<(), Damaged> {
         let parts = [self.biu.latest(), self.cp15.xscale.latest()];
         let counters = self.counters.entries().into_iter().map(|(_, count)| count);
         let mut all = [self.cycles].into_iter().chain(parts).chain(counters);
         if all.any(|n| n >= LATEST) {
-            return Err(Damaged("no clock has come so far"));
+            return Err(Damaged("a clock or counter is out of range"));
         }
         if self.cp15.xscale.last_filled() >= self.dcache.lines() {
-            return Err(Damaged("a line on its way is not one of the cache"));
+            return Err(Damaged("a pending line fill names no line of the D-cache"));
         }
         self.find_slot()
     }
 
-    /// Finds the operations of the current line, which is in the I-cache: whoever takes it out
-    /// ends it.
+    /// Finds the slot of the current line's operations. The line is in the I-cache: evicting or invalidating
+    /// it ends it.
     fn find_slot(&mut self) -> Result<(), Damaged> {
         let FetchState { line_pc, thumb, .. } = self.fetch;
         if line_pc != NO_LINE {
-            // Whatever changes the state ends the line.
+            // A change of the instruction set state ends the line.
             if thumb != (self.control & psr::T != 0) {
-                return Err(Damaged("the current line is of another state"));
+                return Err(Damaged("the current line is in another instruction set state"));
             }
             let mva = self.fetch_relocation.apply(Va(line_pc));
             let line = self.icache.find(mva);
@@ -127,7 +128,7 @@ mod tests {
     use crate::tests::bus::{ObservedBus, TestBus};
     use crate::tests::core::{mapped, mapped_on, steps};
 
-    /// A saved core may be damaged: Thumb's operations have other slots than A32's, and fewer.
+    /// The saved state may be damaged: Thumb operations have other slots than A32 operations, and fewer.
     #[test]
     fn a_current_line_of_another_state_than_the_cores_is_refused() {
         let mut cpu = mapped();
@@ -153,7 +154,7 @@ mod tests {
         }
     }
 
-    /// Whoever looks on is told of the next use of each translation; in its line the core asks for none.
+    /// An observer receives the next use of each translation; within its line the core needs none.
     #[test]
     fn on_another_bus_the_core_goes_on_in_its_line_and_has_no_translation_at_hand() {
         let mut cpu = mapped();

@@ -10,7 +10,7 @@ use crate::tests::core::{COARSE, FINE, arm, machine, mapped, mapped_on, steps};
 #[test]
 fn code_goes_on_in_the_next_tiny_page_where_that_is() {
     let mut cpu = mapped();
-    // Tiny pages at 128 KB and at 192 KB, one behind the other.
+    // Tiny pages at 128 KB and at 192 KB, at consecutive virtual addresses.
     cpu.bus.put(FINE, &[0x2_003f, 0x3_003f]);
     cpu.bus.put(0x2_0000, &[0xea00_00fe]); // b .+0x400
     cpu.bus.put(0x2_0400, &[0xe3a0_0001]); // mov r0, #1
@@ -32,8 +32,7 @@ fn code_does_not_go_on_into_a_quarter_that_it_may_not_read() {
     assert_eq!((cpu.pc, cpu.cp15.ifsr), (0xc, 0b1111));
 }
 
-/// A core with code in a page. It will have come to a new line when a load takes the page's entry of the
-/// TLB away.
+/// Returns a core with code in a page. The code enters a new line before a load evicts the page's TLB entry.
 fn before_loads_that_evict<B: Bus>(descriptor: u32, bus: impl FnOnce(TestBus) -> B) -> Cpu<B> {
     let mut ram = TestBus::new(1 << 20);
     ram.put(FINE, &[descriptor; 4]);
@@ -47,7 +46,7 @@ fn before_loads_that_evict<B: Bus>(descriptor: u32, bus: impl FnOnce(TestBus) ->
     cpu
 }
 
-/// The same when the code has executed.
+/// Returns such a core after it has executed the code.
 fn after_loads_that_evict<B: Bus>(descriptor: u32, bus: impl FnOnce(TestBus) -> B) -> Cpu<B> {
     let mut cpu = before_loads_that_evict(descriptor, bus);
     steps(&mut cpu, 4);
@@ -77,7 +76,7 @@ fn a_watchpoint_elsewhere_changes_no_cycle_when_code_loses_its_translation() {
     let after = |points: &[Watchpoint]| {
         let mut cpu = before_loads_that_evict(0x2_0ffe, |bus| bus);
         cpu.set_watchpoints(points.to_vec());
-        // Into the next line.
+        // Continues into the next line.
         steps(&mut cpu, 12);
         (cpu.pc, cpu.cycles, cpu.counters)
     };
@@ -90,7 +89,7 @@ fn a_watchpoint_elsewhere_changes_no_cycle_when_code_loses_its_translation() {
     assert_eq!(after(&[elsewhere]), after(&[]));
 }
 
-/// Cycles that the code waits for operands. r1 is the address of memory, r14 that of the code's
+/// Cycles for which the code waits for operands. r1 is an address in memory, r14 is the address of the code's
 /// seventh word, and the condition is EQ.
 fn stalls(code: &[u32]) -> u64 {
     let mut cpu = mapped();
@@ -140,9 +139,10 @@ fn the_second_stall_of_a_byte_is_over_behind_what_takes_longer() {
     }
 }
 
-/// A core at address 0x100 of PID 0. Its first page is another one under each of the PIDs 1 and 2,
-/// which r1 and r2 hold; every word of it moves its own number to r3, and those of 0x108 to 0x110
-/// to r3 to r5: 0x10 under PID 0, 0x11 and 0x12.
+/// Returns a core at address 0x100 of PID 0. Its first page is another page under PID 1 and another one under
+/// PID 2. r1 and r2 hold these PIDs. Each page has an instruction at 0x18 that moves the page's number to r3,
+/// and instructions at 0x108 to 0x110 that move it to r3 to r5. The numbers are 0x10 under PID 0, 0x11 and
+/// 0x12.
 fn with_three_pids(code: &[u32]) -> Cpu<TestBus> {
     let mut cpu = mapped();
     for pid in 0..3 {
@@ -180,7 +180,7 @@ fn each_fetch_is_under_the_pid_of_three_instructions_before() {
     let mut cpu = with_three_pids(&[WRITE_PID_1, WRITE_PID_2]);
     steps(&mut cpu, 5);
     assert_eq!(cpu.r[3..6], [0x10, 0x11, 0x12]);
-    // mov r0, r0 between.
+    // mov r0, r0 before it.
     let mut cpu = with_three_pids(&[0xe1a0_0000, WRITE_PID_2]);
     steps(&mut cpu, 5);
     assert_eq!(cpu.r[3..6], [0x10, 0x10, 0x12]);
@@ -188,7 +188,7 @@ fn each_fetch_is_under_the_pid_of_three_instructions_before() {
 
 #[test]
 fn behind_the_switch_of_the_mmu_nothing_is_fetched_under_a_pid_that_was_just_written() {
-    // mcr p15, 0, r6, c1, c0, 0: off
+    // mcr p15, 0, r6, c1, c0, 0: MMU off
     let mut cpu = with_three_pids(&[WRITE_PID_1, 0xee01_6f10]);
     cpu.r[6] = cpu.cp15.sctlr & !1;
     steps(&mut cpu, 5);
@@ -198,7 +198,7 @@ fn behind_the_switch_of_the_mmu_nothing_is_fetched_under_a_pid_that_was_just_wri
 #[test]
 fn aborts_in_a_row_end_the_run_after_as_many_however_it_is_cut() {
     let mut whole = mapped();
-    whole.cp15_write(0, 1, 0, 0, 0x3005); // high vectors, where nothing is
+    whole.cp15_write(0, 1, 0, 0, 0x3005); // high vectors, without memory
     whole.bus.put(0x100, &[0xe1a0_0000, 0xe1a0_f001]); // mov r0, r0; mov pc, r1
     whole.set_pc(0x100);
     whole.r[1] = 0x3000_0000;
@@ -235,7 +235,7 @@ fn a_jump_to_the_next_instruction_fetches_it_under_the_new_pid() {
     }
 }
 
-/// An instruction of uncached code at 0x32_0008 is replaced behind the fetch of its four words.
+/// Replaces an instruction of uncached code at 0x32_0000 after the fetch of its four words. Returns r2.
 fn replaced_behind_the_prefetch(code: &[u32], replacing: usize) -> u32 {
     let mut cpu = mapped();
     cpu.bus.put(0x2_0000, code);
@@ -301,7 +301,7 @@ fn a_sequential_instruction_comes_from_the_prefetch_buffer() {
 #[test]
 fn user_code_does_not_go_on_in_the_line_of_privileged_code() {
     let mut cpu = mapped();
-    cpu.bus.put(COARSE, &[0x2_055e]); // AP 1
+    cpu.bus.put(COARSE, &[0x2_055e]); // AP 1: privileged only
     cpu.bus.put(0x2_0000, &[0xe321_f010, 0xe3a0_0001]); // msr CPSR_c, #0x10; mov r0, #1
     cpu.set_pc(0x10_0000);
     steps(&mut cpu, 2);
@@ -324,7 +324,7 @@ fn a_debugger_sees_what_waits_to_be_written_and_writes_behind_it() {
     assert_eq!(cpu.debug_read(Mva(mva.0 + 1)), Some(0x33));
     assert!(cpu.debug_write(Mva(mva.0 + 1), 0xaa));
     assert_eq!(cpu.bus.word(0x100), 0x1122_aa44);
-    // Where nothing is mapped.
+    // No mapping.
     assert_eq!(cpu.debug_read(Mva(0x7000_0000)), None);
     assert!(!cpu.debug_write(Mva(0x7000_0000), 1));
     // Without the MMU addresses are physical.

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How time passes: here alone, and never without saying what for ([`Cause`]). Whoever observes the core adds it up
-//! and comes to its clock.
+//! Passage of time. Time passes only here, and always for a [`Cause`]. An observer that adds up the causes
+//! gets the core's clock.
 
 use super::Cpu;
 use crate::bus::Bus;
 use crate::isa::Op;
 use crate::observe::Cause;
 
-/// CP15 registers of caches and TLBs.
+/// CP15 registers (CRn) of cache and TLB operations.
 const MAINTENANCE: [u32; 2] = [7, 8];
 
 impl<B: Bus> Cpu<B> {
-    /// Time passes.
+    /// Lets time pass.
     #[inline(always)]
     pub(crate) fn spend(&mut self, cause: Cause, cycles: u64) {
         self.cycles += cycles;
@@ -20,13 +20,14 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Time passes until a cycle, all of it for one cause.
+    /// Lets time pass until `cycle`, all of it for one cause.
     #[inline(always)]
     pub(crate) fn spend_until(&mut self, cause: Cause, cycle: u64) {
         self.spend(cause, cycle - self.cycles);
     }
 
-    /// The core waits for the bus until a cycle. While a write had the bus, that was what it waited for.
+    /// Waits for the bus until `cycle`. The part of the wait in which a write had the bus is charged to that
+    /// write's cause.
     #[inline(always)]
     pub(crate) fn wait_until(&mut self, cause: Cause, cycle: u64) {
         if B::OBSERVED {
@@ -41,7 +42,7 @@ impl<B: Bus> Cpu<B> {
         self.cycles = cycle;
     }
 
-    /// The current instruction takes so many cycles less than it was charged for.
+    /// Refunds `cycles` that the current instruction was charged.
     #[inline(always)]
     pub(crate) fn save(&mut self, cycles: u64) {
         self.cycles -= cycles;
@@ -50,7 +51,8 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// The current instruction was a branch that empties the pipeline: all but one of its cycles are for that.
+    /// Charges all cycles but one of the current instruction, a branch that refills the pipeline, to
+    /// [`Cause::Branch`].
     #[inline(always)]
     pub(crate) fn refilled(&mut self, op: Op<B>) {
         if B::OBSERVED {
@@ -60,7 +62,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// What an MCR or MRC to register `crn` of CP15 takes beside its issue.
+    /// Charges the cycles of an MCR or MRC to CP15 register `crn` beyond its issue.
     pub(super) fn spend_on_cp15(&mut self, crn: u32) {
         let cause = match MAINTENANCE.contains(&crn) {
             true => Cause::Maintenance,
@@ -80,8 +82,8 @@ mod tests {
     use crate::tests::bus::{ObservedBus, TestBus};
     use crate::tests::core::{mapped_on, steps};
 
-    /// What the last of some instructions took, but for its issue: r1 is in a cached page, r2 in a buffered one,
-    /// r3 in one that is neither, and the condition is EQ.
+    /// Causes and cycles of the last of some instructions. r1 points to a cacheable page, r2 to a buffered
+    /// one, r3 to one that is neither, and the condition is EQ.
     fn spent(code: &[u32]) -> Vec<(Cause, i64)> {
         let mut ram = TestBus::new(1 << 20);
         ram.put(0x2_0000, code);
@@ -125,7 +127,7 @@ mod tests {
 
     #[test]
     fn who_waits_for_a_write_waits_for_what_it_is_there_for() {
-        // str r4, [r2]; a line that is dirty and cleaned: four words.
+        // str r4, [r2]; then the clean of a dirty line: four words.
         let single = [
             (Cause::Instruction, 1),
             (Cause::WriteBuffer, 3),

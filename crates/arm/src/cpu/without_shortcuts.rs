@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An instruction without shortcuts ([`Bus::SHORTCUTS`]): the definition of what the loop does.
+//! Execution without shortcuts ([`Bus::SHORTCUTS`]): the definition of the instruction loop.
 
 use super::{Cpu, LINE};
 use crate::addr::Va;
 use crate::bus::Bus;
 
 impl<B: Bus> Cpu<B> {
-    /// One instruction, found and decoded anew. Of the current line, too, only its place is known.
+    /// Executes one instruction. Looks it up and decodes it anew; of the current line it keeps only the
+    /// place.
     pub(super) fn execute_plainly(&mut self) {
         let (pc, thumb) = (self.pc, self.fetch.thumb);
         let size = if thumb { 2 } else { 4 };

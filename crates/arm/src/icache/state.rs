@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What of the I-cache is saved: each line's address, state and words, and the prefetch buffer's.
-//! Which slot has a line's operations is found anew.
+//! Saved state of the I-cache: address, state and words of each line, and the prefetch buffer. The slots of a
+//! line's operations are found again.
 
 use super::{Filled, ICache, VALID};
 use crate::addr::Mva;
@@ -10,7 +10,7 @@ use crate::isa::Op;
 use crate::state::{Damaged, Saved, State};
 
 impl<B: Bus> ICache<B> {
-    /// A line's words.
+    /// The words of a line.
     pub(crate) fn words(&self, line: usize) -> [u32; 8] {
         let Filled { slot, thumb, .. } = self.filled[line];
         if !B::SHORTCUTS {
@@ -22,7 +22,7 @@ impl<B: Bus> ICache<B> {
         }
     }
 
-    /// A core's I-cache as it was saved by itself.
+    /// Returns a core's I-cache from its saved state.
     pub fn of_saved(config: &Config, undecoded: Op<B>, saved: &[u8]) -> ICache<B> {
         let mut cache = ICache::new(
             config.icache,
@@ -36,7 +36,7 @@ impl<B: Bus> ICache<B> {
         cache
     }
 
-    /// Whether a line's words can be executed; of the prefetch buffer's when it is to go on.
+    /// Whether a line has words to execute. The prefetch buffer has if a sequential fetch may follow.
     fn is_filled(&self, line: usize) -> bool {
         match self.tags.get(line) {
             Some(tag) => tag & VALID != 0,

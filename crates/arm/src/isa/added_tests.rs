@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What it takes to add an instruction: this file, and in `mod.rs` its `mod` and its line in the list of
-//! rows. Here a test adds it.
+//! The work of adding an instruction: this file, and in `mod.rs` its `mod` and its line in the list of rows.
+//! Here a test adds it.
 
 use super::{Op, rd, rm};
 use crate::bus::Bus;
@@ -25,7 +25,7 @@ fn an_instruction_is_a_row_and_a_function() {
     use super::{A32, a32_selectors, disassemble};
     use crate::tests::core::{arm, machine};
 
-    // rev r1, r2: a media instruction, of ARMv6.
+    // rev r1, r2: a media instruction of ARMv6.
     let insn = 0xe6bf_1f32;
     assert_eq!(disassemble(insn, 0), ".word 0xe6bf1f32");
     let mut cpu = machine();

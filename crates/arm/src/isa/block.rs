@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! LDM and STM (ARM ARM A5.4).
 //!
-//! The plain forms without r15 are hot and have a copy each per direction and write-back. The
-//! forms with ^ and those that load r15 share a slow one.
+//! The plain forms without r15 are hot and have one copy of the code for each direction and write-back. The
+//! forms with ^ and those that load r15 share a slow copy.
 
 use super::load_store::{fails_late, pending_load};
 use super::{ALWAYS, Exec, Op, bit, rn};
@@ -19,7 +19,7 @@ rows! {
     ("LDM return", V4, "cccc100PU1W1nnnn1rrrrrrrrrrrrrrr", load, "ldm{A}{c} {n}{W}, {L} ^");
 }
 
-/// Moves the base goes by when the list is empty, as ARM9E does.
+/// Bytes by which an empty list moves the base, as on the ARM9E.
 const EMPTY_LIST_BYTES: u32 = 64;
 
 #[inline]
@@ -59,7 +59,7 @@ pub(super) fn load<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     Op::new(exec, insn, 1 << rn(insn), cycles(insn, core))
 }
 
-/// Does a loaded base win over the write-back? It does when it is the last of several.
+/// Whether a loaded base overrides the write-back: if it is the last of several registers.
 fn is_base_kept(insn: u32) -> bool {
     let after_base = list(insn) >> rn(insn);
     is_base_in_list(insn) && after_base == 1 && list(insn).count_ones() > 1
@@ -79,7 +79,8 @@ pub(super) fn store<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     Op::new(exec, insn, store_uses(insn), cycles(insn, core))
 }
 
-/// Of the stored registers only the first is needed as early as a stall could matter.
+/// Registers that a store waits for at issue. Of the stored registers this is only the first; later ones
+/// cannot stall.
 fn store_uses(insn: u32) -> u32 {
     let first = list(insn) & list(insn).wrapping_neg();
     1 << rn(insn) | first
@@ -130,7 +131,7 @@ fn registers(mut list: u32) -> impl Iterator<Item = usize> {
 }
 
 impl<B: Bus> Cpu<B> {
-    /// Puts the registers of `list` into a D-cache line, from word `first` on.
+    /// Stores the registers of `list` into a D-cache line, from word `first` on.
     #[inline(always)]
     fn store_registers(&mut self, line: usize, first: usize, list: u32) {
         let words = self.dcache.words_to_write(line, first, list.count_ones());
@@ -140,7 +141,7 @@ impl<B: Bus> Cpu<B> {
     }
 }
 
-/// The last word is late, unless it is the only one: the second cycle is there for it then.
+/// Marks the last loaded word as pending. A single word has the instruction's second cycle to arrive.
 #[inline(always)]
 fn pend_last<B: Bus>(cpu: &mut Cpu<B>, list: u32) {
     if !list.is_power_of_two() {
@@ -167,7 +168,7 @@ fn execute_load<B: Bus, const PRE: bool, const UP: bool, const WRITE_BACK: bool>
     pend_last(cpu, list);
 }
 
-/// The same with whatever the access needs; nothing has been done yet.
+/// Does the same by the slow path. Nothing has been done before.
 #[inline(never)]
 fn execute_load_slowly<B: Bus, const PRE: bool, const UP: bool, const WRITE_BACK: bool>(
     cpu: &mut Cpu<B>,
@@ -192,7 +193,7 @@ fn execute_load_slowly<B: Bus, const PRE: bool, const UP: bool, const WRITE_BACK
     pend_last(cpu, list);
 }
 
-/// The same under a condition that takes time to fail.
+/// Does the same as [`execute_load_pc`] on a core where a failed condition takes time.
 fn execute_load_pc_if<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     if cpu.passes(op.insn() >> 28) {
         execute_load_pc(cpu, op);
@@ -201,7 +202,7 @@ fn execute_load_pc_if<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     }
 }
 
-/// r15 is in the list: a branch that may change state, or with ^ the return from an exception.
+/// r15 is in the list: branches and may change the state, or with ^ returns from an exception.
 fn execute_load_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let count = list(insn).count_ones();
@@ -240,7 +241,7 @@ fn execute_load_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.spend(Cause::Instruction, more - more.min(to_pc));
 }
 
-/// Loads User's registers; the base is the current mode's.
+/// Loads registers of User mode. The base is the current mode's.
 fn execute_load_user<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let count = list(insn).count_ones();
@@ -275,7 +276,7 @@ fn execute_store<B: Bus, const PRE: bool, const UP: bool>(cpu: &mut Cpu<B>, op: 
     }
 }
 
-/// The same with whatever the access needs; nothing has been done yet.
+/// Does the same by the slow path. Nothing has been done before.
 #[inline(never)]
 fn execute_store_slowly<B: Bus, const PRE: bool, const UP: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let list = list(op.insn());
@@ -293,7 +294,7 @@ fn execute_store_slowly<B: Bus, const PRE: bool, const UP: bool>(cpu: &mut Cpu<B
     }
 }
 
-/// Stores User's registers; the base is the current mode's.
+/// Stores registers of User mode. The base is the current mode's.
 fn execute_store_user<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let count = list(insn).count_ones();
@@ -328,7 +329,7 @@ mod tests {
     use crate::tests::bus::TestBus;
     use crate::tests::core::{HERE, arm, machine};
 
-    /// Words 1, 2, 3... at 0x100, r8 in the middle of them.
+    /// Returns a core with words 1, 2, 3... at 0x100; r8 points between them.
     fn with_words() -> Cpu<TestBus> {
         let mut cpu = machine();
         cpu.bus.put(0x100, &[1, 2, 3, 4, 5, 6, 7, 8]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Branches and the instructions that raise an exception on purpose (ARM ARM A3.3, A3.12).
+//! Branches, and the instructions that raise an exception on purpose (ARM ARM A3.3, A3.12).
 
 use super::timing::RAISES;
 use super::{ALWAYS, Exec, Op, bit, rm};
@@ -21,14 +21,14 @@ rows! {
 }
 
 impl<B: Bus> Cpu<B> {
-    /// Continues at `target` in the current state.
+    /// Branches to `target` in the current state.
     #[inline(always)]
     pub(crate) fn branch(&mut self, target: u32) {
         let align = if self.control & T != 0 { 1 } else { 3 };
         self.jump(target & !align);
     }
 
-    /// Every jump comes here. One to the next instruction empties the pipeline, too.
+    /// Every branch comes here. A branch to the next instruction flushes the pipeline, too.
     #[inline(always)]
     pub(crate) fn jump(&mut self, target: u32) {
         if target == self.pc {
@@ -37,7 +37,7 @@ impl<B: Bus> Cpu<B> {
         self.pc = target;
     }
 
-    /// Continues at `target`, bit 0 of which chooses the state (BX).
+    /// Branches to `target`; bit 0 selects the state (BX).
     #[inline(always)]
     pub(crate) fn branch_exchange(&mut self, target: u32) {
         let thumb = (target & 1) * T;
@@ -49,7 +49,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Continues at an address that was loaded: state-changing unless CP15 says as on ARMv4.
+    /// Branches to an address that was loaded. Bit 0 selects the state unless CP15 selects ARMv4's behaviour.
     pub(crate) fn branch_loaded(&mut self, target: u32) {
         if self.loads_interwork() {
             self.branch_exchange(target);
@@ -58,14 +58,14 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Where a call that is executing now returns to, with the state in bit 0.
+    /// Return address of the call that is executing; bit 0 is the state.
     #[inline(always)]
     pub(crate) fn return_address(&self) -> u32 {
         self.pc | u32::from(self.control & T != 0)
     }
 }
 
-/// Distance of an A32 branch in bytes.
+/// Distance of an A32 branch, in bytes.
 #[inline(always)]
 fn distance(insn: u32) -> u32 {
     (((insn << 8) as i32) >> 6) as u32
@@ -74,11 +74,11 @@ fn distance(insn: u32) -> u32 {
 fn b<B: Bus, const LINK: bool>(insn: u32, core: &Core) -> Op<B> {
     if core.behaviour.predicts_branches {
         let op = Op::new(execute_b_predicted::<B, LINK>, insn, 0, core.timing.branch);
-        // It looks at its condition itself: what is not taken is predicted, too.
+        // The function checks the condition itself, because branches that are not taken are predicted, too.
         return op.with_cond(ALWAYS);
     }
     if !LINK && insn >> 28 != ALWAYS {
-        // One branch of the host's for the condition, not one for having a condition, too.
+        // The host then needs one branch for the condition, and none for whether there is a condition.
         return Op::new(execute_b_if, insn, 0, core.timing.branch).with_cond(ALWAYS);
     }
     Op::new(execute_b::<B, LINK>, insn, 0, core.timing.branch)
@@ -88,12 +88,12 @@ fn execute_b_if<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     if cpu.passes(op.insn() >> 28) {
         execute_b::<B, false>(cpu, op);
     } else {
-        // Not taken, it takes one.
+        // A branch that is not taken takes one cycle.
         cpu.save(op.cycles() - 1);
     }
 }
 
-/// With a branch target buffer (IXP42X 3.3): one cycle when it was right.
+/// Branches on a core with a branch target buffer (IXP42X 3.3): one cycle if the prediction was right.
 fn execute_b_predicted<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let taken = cpu.passes(op.insn() >> 28);
     let pc = cpu.pc.wrapping_sub(4);
@@ -122,7 +122,7 @@ fn take_b<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     if LINK {
         cpu.r[14] = cpu.pc;
     }
-    // `pc` is behind the instruction, the manual counts from one further on.
+    // `pc` is the next instruction; the manual counts from the one after it.
     cpu.jump(cpu.pc.wrapping_add(distance(op.insn())).wrapping_add(4));
 }
 
@@ -130,7 +130,7 @@ fn blx<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     Op::new(execute_blx, insn, 0, core.timing.branch)
 }
 
-/// Only from A32 to Thumb; the H bit gives bit 1 of the target.
+/// Always changes from A32 to Thumb. The H bit is bit 1 of the target.
 fn execute_blx<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let half = u32::from(bit(op.insn(), 24)) << 1;
     let target = cpu.r[15].wrapping_add(distance(op.insn())) | half;
@@ -157,7 +157,7 @@ fn execute_bx<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.branch_exchange(target);
 }
 
-/// Without a debugger BKPT is a prefetch abort; on XScale nothing, as long as DCSR does not enable debugging
+/// BKPT. Without a debugger it is a prefetch abort. On XScale it has no effect unless DCSR enables debugging
 /// (IXP42X 3.6.7), which is not modelled.
 pub(super) fn bkpt<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     let exec: Exec<B> = match core.timing.breakpoint {
@@ -177,7 +177,7 @@ pub(super) fn swi<B: Bus>(insn: u32, _: &Core) -> Op<B> {
     Op::new(|cpu, _| cpu.take_exception(Exception::Swi), insn, 0, RAISES)
 }
 
-/// What decodes to nothing else.
+/// An instruction that matches no row.
 pub(super) fn undefined<B: Bus>(insn: u32, _: &Core) -> Op<B> {
     Op::new(
         |cpu, _| cpu.take_exception(Exception::Undefined),

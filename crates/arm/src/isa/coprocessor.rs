@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! MCR and MRC of CP15 (ARM ARM A3.11). Other coprocessor instructions are undefined, unless the core has rows of its
-//! own for them (`model/`), and so are all of them in User mode.
+//! MCR and MRC of CP15 (ARM ARM A3.11). Other coprocessor instructions are undefined, unless the core has its
+//! own rows for them (`model/`). In User mode all of them are undefined.
 
 use super::branch::undefined;
 use super::{Op, rd, rm, rn, rs};
@@ -30,7 +30,7 @@ rows! {
     ("LDC2", V5, "1111110PUZW1nnnnddddppppiiiiiiii", undefined, "ldc2{Z} p{p}, c{D}, {y}");
 }
 
-/// The system control coprocessor, the only one.
+/// Number of the system control coprocessor.
 const CP15: usize = 15;
 
 fn mcr<B: Bus>(insn: u32, core: &Core) -> Op<B> {
@@ -46,7 +46,8 @@ fn mcr<B: Bus>(insn: u32, core: &Core) -> Op<B> {
 }
 
 impl<B: Bus> Cpu<B> {
-    /// No coprocessor takes the instruction: the entry has the whole cost, as with one that there is not.
+    /// Takes the undefined exception of an instruction that no coprocessor accepts. The exception entry has
+    /// the whole cost, as without a coprocessor.
     #[cold]
     pub(crate) fn refuse(&mut self, op: Op<B>) {
         self.save(op.cycles());
@@ -54,7 +55,7 @@ impl<B: Bus> Cpu<B> {
     }
 }
 
-/// `FIRST` is the coprocessor's first opcode 1 in the core's rows.
+/// Executes MCR. `FIRST` is the coprocessor's first opcode 1 in the core's rows.
 pub(crate) fn execute_mcr<B: Bus, const FIRST: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let value = cpu.r[rd(insn)];
@@ -103,7 +104,7 @@ mod tests {
             cpu.set_cpsr(0x10);
             let before = cpu.cycles;
             arm(&mut cpu, insn);
-            // As with any other coprocessor that does not answer.
+            // No coprocessor responds.
             assert_eq!((cpu.pc, cpu.r[14]), (4, HERE + 4));
             assert_eq!(cpu.cycles - before, 4, "{insn:#x}");
         }

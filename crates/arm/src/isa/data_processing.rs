@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! AND to MVN (ARM ARM A3.4, A5.1).
 //!
-//! One copy of the code per opcode, S bit and kind of operand 2. Writing the pc has its own copy:
-//! it is rare, branches, and with S returns from an exception.
+//! The code has one copy for each opcode, S bit and kind of operand 2. Writes of the pc have their own copy:
+//! they are rare, branch, and with S return from an exception.
 
 use super::shifter::{kind, operand, operand_kind, operand_of_any_kind, operand_uses};
 use super::{Exec, Op, bit, rd, rn};
@@ -63,12 +63,12 @@ rows! {
     ("MVN", V4, "cccc0001111S----ddddssss0tt1mmmm", data::<B, 15>, "mvn{S}{c} {d}, {R}");
 }
 
-/// AND, EOR, TST, TEQ, ORR, MOV, BIC, MVN: C comes from the shifter, V stays.
+/// AND, EOR, TST, TEQ, ORR, MOV, BIC, MVN: C comes from the shifter, V does not change.
 const fn is_logical(opcode: u32) -> bool {
     matches!(opcode, 0 | 1 | 8 | 9 | 12..=15)
 }
 
-/// TST, TEQ, CMP, CMN: only the flags are of interest.
+/// TST, TEQ, CMP, CMN: only the flags are written.
 #[inline]
 const fn is_test(opcode: u32) -> bool {
     matches!(opcode, 8..=11)
@@ -79,7 +79,7 @@ const fn is_move(opcode: u32) -> bool {
     matches!(opcode, 13 | 15)
 }
 
-/// Picks the copy of the code for one opcode.
+/// Selects the copy of the code for an opcode.
 pub(super) fn data<B: Bus, const OP: u32>(insn: u32, core: &Core) -> Op<B> {
     let mut uses = operand_uses(insn);
     if !is_move(OP) {
@@ -103,7 +103,7 @@ pub(super) fn data<B: Bus, const OP: u32>(insn: u32, core: &Core) -> Op<B> {
 
 fn of_kind<B: Bus, const OP: u32, const S: bool>(kind: u32) -> Exec<B> {
     match kind {
-        // The constant's own carry matters to logical operations that set flags only.
+        // Only logical operations that set flags need the carry of a constant.
         kind::CONSTANT if S && is_logical(OP) => execute::<B, OP, S, { kind::CONSTANT }>,
         kind::CONSTANT | kind::ROTATED => execute::<B, OP, S, { kind::ROTATED }>,
         kind::REGISTER => execute::<B, OP, S, { kind::REGISTER }>,
@@ -126,10 +126,10 @@ fn execute<B: Bus, const OP: u32, const S: bool, const KIND: u32>(cpu: &mut Cpu<
     }
 }
 
-/// The table counts it among the logical operations when it writes the pc.
+/// For writes of the pc, the manual's timing table counts RSC among the logical operations.
 const RSC: u32 = 7;
 
-/// Rd is r15: a branch, or with S the return from an exception.
+/// Rd is r15: branches, or with S returns from an exception.
 fn execute_to_pc<B: Bus, const OP: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     let (operand, carry) = operand_of_any_kind(cpu, op.insn());
     let (target, _) = compute::<OP>(cpu.r[rn(op.insn())], operand, carry, cpu.flags);
@@ -156,7 +156,7 @@ fn execute_to_pc<B: Bus, const OP: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.spend(Cause::Branch, all - beside);
 }
 
-/// The ALU: result, and the flags it would leave (Q included).
+/// The ALU. Returns the result and the flags, including Q, for the case that they are set.
 #[inline(always)]
 fn compute<const OP: u32>(n: u32, operand: u32, carry: u32, flags: u32) -> (u32, u32) {
     let carry_in = flags >> 29 & 1;
@@ -181,7 +181,7 @@ fn logical(result: u32, carry: u32, flags: u32) -> (u32, u32) {
     (result, flags & (V | Q) | carry & C | sign_and_zero(result))
 }
 
-/// `a + b + carry`; subtraction adds the complement.
+/// Returns `a + b + carry` and its flags. Subtraction passes the complement.
 #[inline(always)]
 fn arithmetic(a: u32, b: u32, carry: u32, flags: u32) -> (u32, u32) {
     let wide = u64::from(a) + u64::from(b) + u64::from(carry);
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!((cpu.r[0], cpu.flags), (0x8000_0000, N | V | Q));
         arm(&mut cpu, 0xe3b0_0102); // movs r0, #0x80000000
         assert_eq!(cpu.flags, N | C | V | Q);
-        arm(&mut cpu, 0xe3b0_0001); // movs r0, #1: not rotated, carry stays
+        arm(&mut cpu, 0xe3b0_0001); // movs r0, #1: not rotated, carry does not change
         assert_eq!(cpu.flags, C | V | Q);
         arm(&mut cpu, 0xe3b0_0401); // movs r0, #0x01000000: rotated, carry from bit 31
         assert_eq!(cpu.flags, V | Q);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Disassembly from the rows' print formats, in the unified syntax.
+//! Disassembly from the print formats of the rows, in unified syntax.
 //!
-//! A format is assembler text with operands in braces. A lower-case letter that is a register field
-//! of the pattern (`d n m s h l`) prints the register; the others are:
+//! A format is assembler text with operands in braces. A lower-case letter that is a register field of the
+//! pattern (`d n m s h l`) prints the register. The other operands are:
 //!
 //! | operand | prints |
 //! |---|---|
-//! | `{c}` `{S}` `{W}` `{Z}` | condition; `s`, `!`, `l` when the bit is set |
-//! | `{I}` `{M}` `{R}` | rotated constant; register shifted by constant; by register |
-//! | `{a}` `{x}` `{y}` | address of a word or byte; of the half-word class; of a coprocessor |
-//! | `{A}` `{L}` | LDM's mode; register list |
-//! | `{T}` `{i}` `{j}` `{k}` | branch target; constant; 1 to 32; 16 bits |
-//! | `{w}` `{h}` | constant in words; in half-words |
+//! | `{c}` `{S}` `{W}` `{Z}` | condition; `s`, `!`, `l` if the bit is set |
+//! | `{I}` `{M}` `{R}` | rotated constant; register shifted by constant; register shifted by register |
+//! | `{a}` `{x}` `{y}` | address of a word or byte; of the half-word class; of a coprocessor transfer |
+//! | `{A}` `{L}` | addressing mode of LDM; register list |
+//! | `{T}` `{i}` `{j}` `{k}` | branch target; constant; constant 1 to 32; 16-bit constant |
+//! | `{w}` `{h}` | constant in words; constant in half-words |
 //! | `{P}` `{F}` | status register; its fields |
-//! | `{p}` `{o}` `{X}` `{N}` `{D}` `{K}` | coprocessor operands: bare numbers |
+//! | `{p}` `{o}` `{X}` `{N}` `{D}` `{K}` | coprocessor operands as bare numbers |
 
 use super::{Encoding, all_a32, bit, fixed_bits, rm, rn, rs, shifter, thumb};
 
@@ -25,7 +25,7 @@ const REGISTERS: [&str; 16] = [
 ];
 const SHIFTS: [&str; 4] = ["lsl", "lsr", "asr", "ror"];
 
-/// The A32 instruction `insn` at `address` as text.
+/// Disassembles the A32 instruction `insn` at `address`.
 pub fn disassemble(insn: u32, address: u32) -> String {
     let unconditional = insn >> 28 == 15;
     let rows = all_a32();
@@ -42,7 +42,7 @@ pub fn disassemble(insn: u32, address: u32) -> String {
     }
 }
 
-/// The Thumb instruction `half` at `address` as text. The halves of BL and BLX print one by one.
+/// Disassembles the Thumb instruction `half` at `address`. The halves of BL and BLX print separately.
 pub fn disassemble_thumb(half: u16, address: u32) -> String {
     let insn = u32::from(half);
     match best(thumb::ENCODINGS.iter(), insn) {
@@ -66,7 +66,7 @@ fn best<'a>(rows: impl Iterator<Item = &'a Encoding>, insn: u32) -> Option<&'a E
     .max_by_key(|row| fixed_bits(row.pattern).0.count_ones())
 }
 
-/// One instruction being printed.
+/// An instruction to print.
 struct Text<'a> {
     encoding: &'a Encoding,
     insn: u32,
@@ -89,7 +89,7 @@ impl Text<'_> {
         text + rest
     }
 
-    /// The bits of the field called `letter`, gathered from wherever the pattern has them.
+    /// The bits of the field `letter`, collected from all places where the pattern has the letter.
     fn field(&self, letter: u8) -> u32 {
         let width = self.encoding.pattern.len();
         let bits = self
@@ -215,7 +215,7 @@ impl Text<'_> {
         }
     }
 
-    /// Is the offset added before the access? PLD always, the T forms never.
+    /// Whether the offset is added before the access: always for PLD, never for the T forms.
     fn indexed_before(&self) -> bool {
         bit(self.insn, 24)
     }

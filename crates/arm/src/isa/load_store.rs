@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! LDR, STR, LDRB, STRB and their T forms, and PLD (ARM ARM A5.2).
 //!
-//! One copy of the code per transfer, indexing, direction and kind of offset; a load into the pc
-//! and a store of it share one slow copy.
+//! The code has one copy for each transfer, indexing, direction and kind of offset. Loads and stores of the
+//! pc share one slow copy.
 
 use super::shifter::scaled_offset;
 use super::{ALWAYS, Exec, Op, bit, rd, rm, rn};
@@ -32,22 +32,22 @@ rows! {
     ("PLD", V5E, "11110111U101nnnn1111iiiiitt0mmmm", preload, "pld {a}");
 }
 
-/// What is transferred; a const parameter.
+/// Transfer; a const parameter.
 mod what {
     pub const STORE_WORD: u32 = 0;
     pub const LOAD_WORD: u32 = 1;
     pub const STORE_BYTE: u32 = 2;
     pub const LOAD_BYTE: u32 = 3;
-    /// The same as a word, on a core that is late with it.
+    /// A word, on a core where loaded words have one more cycle of latency.
     pub const LOAD_LATE_WORD: u32 = 5;
 }
 
-/// How the address is formed; a const parameter.
+/// Addressing mode; a const parameter.
 pub(super) mod index {
     pub const OFFSET: u32 = 0;
     pub const PRE: u32 = 1;
     pub const POST: u32 = 2;
-    /// Post-indexed, with User's rights.
+    /// Post-indexed, with the rights of User mode.
     pub const USER: u32 = 3;
 }
 
@@ -55,7 +55,7 @@ pub(super) mod index {
 mod offset {
     pub const CONSTANT: u32 = 0;
     pub const REGISTER: u32 = 1;
-    /// Register shifted left: of an index into words.
+    /// Register shifted left, as for an index into words.
     pub const LSL: u32 = 2;
     pub const SCALED: u32 = 3;
 }
@@ -167,7 +167,7 @@ fn execute<B: Bus, const WHAT: u32, const INDEX: u32, const UP: bool, const KIND
     finish::<B, INDEX>(cpu, insn, moved, loaded, is_late(WHAT) || va & 3 != 0);
 }
 
-/// The same with whatever the access needs; nothing has been done yet.
+/// Does the same by the slow path. Nothing has been done before.
 #[inline(never)]
 fn execute_slowly<B: Bus, const WHAT: u32, const INDEX: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
@@ -194,7 +194,7 @@ fn execute_slowly<B: Bus, const WHAT: u32, const INDEX: u32>(cpu: &mut Cpu<B>, o
     finish::<B, INDEX>(cpu, insn, moved, loaded, is_late(WHAT) || va & 3 != 0);
 }
 
-/// Write-back and result of an access that went well.
+/// Completes an access that did not fault: write-back and result.
 #[inline(always)]
 fn finish<B: Bus, const INDEX: u32>(
     cpu: &mut Cpu<B>,
@@ -212,7 +212,7 @@ fn finish<B: Bus, const INDEX: u32>(
     }
 }
 
-/// Whether the result takes a cycle more than an ARM9's words.
+/// Whether the result has one more cycle of latency than a word on an ARM9.
 const fn is_late(what: u32) -> bool {
     what == what::LOAD_BYTE || what == what::LOAD_LATE_WORD
 }
@@ -226,7 +226,7 @@ const fn width(what: u32) -> Width {
     }
 }
 
-/// The base register and what the offset makes of it.
+/// Returns the base register, and the base with the offset applied.
 fn base_and_moved<B: Bus>(cpu: &Cpu<B>, insn: u32) -> (u32, u32) {
     let offset = match offset_kind(insn) {
         offset::CONSTANT => insn & 0xfff,
@@ -241,7 +241,7 @@ fn base_and_moved<B: Bus>(cpu: &Cpu<B>, insn: u32) -> (u32, u32) {
     (base, moved)
 }
 
-/// The interlock a load leaves: one cycle, or two when the data path has to align or extend.
+/// Interlock after a load: one cycle, or two if the data path must align or extend.
 #[inline(always)]
 pub(super) fn pending_load(register: usize, extended: bool) -> Interlock {
     Interlock::after(1 << register | u32::from(extended) << (register + 16))
@@ -265,12 +265,13 @@ fn store<B: Bus>(cpu: &mut Cpu<B>, width: Width, user: bool, va: u32, value: u32
     }
 }
 
-/// XScale: a load into the pc whose condition fails takes a cycle more than its issue (IXP45X p. 184, table 82).
+/// Whether a load of the pc takes one cycle more than its issue if its condition fails: on XScale (IXP45X p.
+/// 184, table 82).
 pub(super) fn fails_late(insn: u32, core: &Core) -> bool {
     core.behaviour.late_failure && insn >> 28 != ALWAYS
 }
 
-/// The same looks at its condition itself.
+/// Loads the pc on such a core. Checks the condition itself.
 fn load_pc_if<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     if cpu.passes(op.insn() >> 28) {
         transfer_pc(cpu, op);
@@ -279,7 +280,7 @@ fn load_pc_if<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     }
 }
 
-/// Rd is r15: LDR branches and may change state; STR stores the address + 12.
+/// Rd is r15: LDR branches and may change the state; STR stores the address + 12.
 fn transfer_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let (base, moved) = base_and_moved(cpu, insn);
@@ -313,7 +314,7 @@ fn transfer_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     }
 }
 
-/// ARM926EJ-S: no operation (DDI0198D 1.1). XScale fills the line.
+/// PLD. No operation on the ARM926EJ-S (`DDI0198D 1.1`); fills the line on XScale.
 fn preload<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     if !core.behaviour.preload_fills {
         return Op::new(|_, _| {}, insn, 0, core.timing.simple);
@@ -394,7 +395,7 @@ mod tests {
         let mut cpu = machine();
         cpu.r[0] = 7;
         cpu.r[1] = 0x8000_0000;
-        arm(&mut cpu, 0xe4b1_0004); // ldrt r0, [r1], #4: nothing there
+        arm(&mut cpu, 0xe4b1_0004); // ldrt r0, [r1], #4: nothing is mapped there
         assert_eq!((cpu.r[0], cpu.r[1]), (7, 0x8000_0000));
         assert_eq!((cpu.pc, cpu.r[14]), (0x10, HERE + 8));
     }

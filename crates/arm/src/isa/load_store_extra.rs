@@ -27,7 +27,7 @@ rows! {
     ("SWPB", V4, "cccc00010100nnnndddd----1001mmmm", swap::<B, true>, "swpb{c} {d}, {m}, [{n}]");
 }
 
-/// What is transferred; a const parameter and the selectors' argument.
+/// Transfer; a const parameter, and the argument of the selectors.
 mod what {
     pub const STORE_HALF: u32 = 0;
     pub const LOAD_HALF: u32 = 1;
@@ -52,7 +52,7 @@ fn address_uses(insn: u32) -> u32 {
     1 << rn(insn) | register
 }
 
-/// Base moved by the offset.
+/// The base with the offset applied.
 #[inline(always)]
 fn moved_base<B: Bus>(cpu: &Cpu<B>, insn: u32) -> u32 {
     let offset = if bit(insn, 22) {
@@ -215,7 +215,8 @@ mod tests {
         assert_eq!((cpu.r[2], cpu.bus.word(0x100)), (0x55, 0xaa));
     }
 
-    /// `DDI0198D 3.5.1`: a word's access at a word's address does not fault, and these are two words.
+    /// `DDI0198D 3.5.1`: word accesses at a word-aligned address do not fault, and these instructions make
+    /// two of them.
     #[test]
     fn double_words_of_the_arm926ej_s_may_lie_at_any_word() {
         for insn in [0xe1c1_20d0, 0xe1c1_20f0] {

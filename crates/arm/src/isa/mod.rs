@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The instruction set: ARMv5TE in A32 and Thumb, one row per encoding (ARM ARM DDI0100, A4, A7).
+//! The instruction set: ARMv5TE in A32 and Thumb, one row for each encoding (ARM ARM DDI0100, A4, A7).
 //!
-//! A row binds a name, the architecture version, the bit pattern as the manual draws it, the
-//! function that picks the code to execute, and how the instruction prints. The decode table, the
-//! disassembler and the overlap test all read the rows. In a pattern `0` and `1` are fixed, a
-//! letter is an operand field, `-` is a bit the manual wants zero or one and the core ignores.
+//! A row binds a name, the architecture version, the bit pattern as the manual draws it, the function that
+//! selects the code to execute, and the print format. The decode table, the disassembler and the overlap test
+//! read the rows. In a pattern, `0` and `1` are fixed bits, a letter is an operand field, and `-` is a bit
+//! that should be zero or one and that the core ignores.
 //!
-//! Left open by the architecture (UNPREDICTABLE) and chosen here:
+//! Choices where the architecture says UNPREDICTABLE:
 //! * Writes to r15 by instructions that cannot branch (MUL, CLZ, MRS, base write-back) are lost.
-//! * r15 as an operand is always the instruction's address + 8 (+ 4 in Thumb), also with a shift by
-//!   register; STR and STM store the address + 12, as ARM9 does.
-//! * LDM with write-back and the base in the list: written back when the base is the only or not
-//!   the last register of the list; STM stores the old base (ARM9E behaviour). An empty list moves
-//!   nothing and moves the base by 64.
-//! * MSR leaves the T and J bits alone, and keeps the old mode when the new mode bits name none. An
-//!   SPSR in User and System mode reads as the CPSR and ignores writes; returning from an exception
-//!   there (`movs pc`, `ldm ^`) only branches.
-//! * CMP and its like ignore Rd; P=0, W=1 in the half-word class is plain post-indexing.
-//! * LDRD and STRD with an odd Rd are undefined; with an address that is a word's but not a
-//!   double-word's they work word by word.
-//! * A target with both low bits set to 10 branches to the word below.
-//! * Jazelle is the trivial implementation: BXJ is BX, the J bit is never set.
+//! * r15 as an operand is always the instruction's address + 8 (+ 4 in Thumb), also with a shift by register;
+//!   STR and STM store the address + 12, as ARM9 does.
+//! * LDM with write-back and the base in the list: the base is written back if it is the only register of the
+//!   list or not the last one. STM stores the old base (ARM9E behaviour). An empty list transfers nothing and
+//!   moves the base by 64.
+//! * MSR does not change the T and J bits, and keeps the old mode if the new mode bits name none. The SPSR in
+//!   User and System mode reads as the CPSR and ignores writes; an exception return in these modes
+//!   (`movs pc`, `ldm ^`) only branches.
+//! * CMP and the other tests ignore Rd. P=0, W=1 in the half-word class is plain post-indexing.
+//! * LDRD and STRD with an odd Rd are undefined. At an address that is word-aligned, but not double-word-aligned,
+//!   they transfer two words.
+//! * A branch target whose low two bits are 10 branches to the word below.
+//! * Jazelle is the trivial implementation: BXJ is BX, and the J bit is never set.
 
 use crate::bus::Bus;
 use crate::cpu::Cpu;
 use crate::model::Core;
 
-/// Declares a file's rows: (name, version, pattern, selector, print format). Makes `ENCODINGS` and,
-/// in the same order, `selectors`.
+/// Declares the rows of a file: (name, version, pattern, selector, print format). Makes `ENCODINGS`, and
+/// `selectors` in the same order.
 macro_rules! rows {
     ($( ($name:literal, $version:ident, $pattern:literal, $select:expr, $format:literal); )*) => {
         pub(crate) static ENCODINGS: &[$crate::isa::Encoding] = &[$(
@@ -67,16 +67,16 @@ pub mod timing;
 pub use disassemble::{disassemble, disassemble_thumb};
 pub(crate) use table::DecodeTable;
 
-/// Executes one instruction whose condition passed. `cpu.pc` already points behind it and
-/// `cpu.r[15]` reads as the architecture says.
+/// Executes one instruction whose condition passed. `cpu.pc` already points to the next instruction, and
+/// `cpu.r[15]` reads as in the architecture.
 pub type Exec<B> = fn(&mut Cpu<B>, Op<B>);
 
-/// A decoded instruction. Two machine words, passed in registers; lives in its I-cache line.
+/// A decoded instruction: two machine words, passed in registers, kept in its I-cache line.
 pub struct Op<B: Bus> {
-    /// What to do.
+    /// Function that executes the instruction.
     pub(crate) exec: Exec<B>,
-    /// Instruction in bits 31:0, registers used in 47:32, issue cycles in 55:48, and above them the
-    /// condition, inverted so that "always" is zero.
+    /// Instruction in bits 31:0, registers that it uses in bits 47:32, issue cycles in bits 55:48. Bits 63:56
+    /// have the condition, inverted so that "always" is zero.
     bits: u64,
 }
 
@@ -89,18 +89,18 @@ impl<B: Bus> Clone for Op<B> {
 impl<B: Bus> Copy for Op<B> {}
 
 impl<B: Bus> Op<B> {
-    /// An A32 operation. Instructions of the unconditional space (1111) always execute.
+    /// Makes an A32 operation. Instructions of the unconditional space (1111) always execute.
     pub(crate) fn new(exec: Exec<B>, insn: u32, uses: u32, cycles: u8) -> Op<B> {
         let bits = u64::from(insn) | u64::from(uses & 0xffff) << 32 | u64::from(cycles) << 48;
         Op { exec, bits }.with_cond((insn >> 28).min(ALWAYS))
     }
 
-    /// Stands for an operation that is not decoded yet: it always executes and takes no cycle.
+    /// Makes the operation that stands for undecoded ones: it always executes and takes no cycles.
     pub(crate) fn undecoded(exec: Exec<B>) -> Op<B> {
         Op { exec, bits: 0 }
     }
 
-    /// The same under another condition, 0 to 14.
+    /// Returns the operation with another condition, 0 to 14.
     fn with_cond(self, cond: u32) -> Op<B> {
         Op {
             exec: self.exec,
@@ -108,7 +108,7 @@ impl<B: Bus> Op<B> {
         }
     }
 
-    /// The same for another instruction word.
+    /// Returns the operation with another instruction word.
     #[inline(always)]
     pub(crate) fn with_insn(self, insn: u32) -> Op<B> {
         Op {
@@ -117,26 +117,26 @@ impl<B: Bus> Op<B> {
         }
     }
 
-    /// The instruction word. For a Thumb instruction: the A32 word it is equivalent to, or the
-    /// half-word in the low bits where there is none.
+    /// The instruction word. For a Thumb instruction, the equivalent A32 word, or the half-word in the low
+    /// bits if there is none.
     #[inline(always)]
     pub fn insn(self) -> u32 {
         self.bits as u32
     }
 
-    /// Registers read early enough that a pending load result stalls them.
+    /// Registers that stall the operation while a load result is pending.
     #[cfg(test)]
     fn uses(self) -> u32 {
         (self.bits >> 32) as u32 & 0xffff
     }
 
-    /// Whether one of them is in bits 47:32 of `registers`.
+    /// Whether bits 47:32 of `registers` contain a register that the operation uses.
     #[inline(always)]
     pub(crate) fn uses_any_of(self, registers: u64) -> bool {
         self.bits & registers & 0xffff << 32 != 0
     }
 
-    /// Issue cycles in the low byte, and nothing else if the condition is "always".
+    /// Issue cycles in the low byte; nothing else if the condition is "always".
     #[inline(always)]
     pub(crate) fn header(self) -> u64 {
         self.bits >> 48
@@ -145,14 +145,14 @@ impl<B: Bus> Op<B> {
     /// Largest header of an unconditional operation.
     pub(crate) const CYCLES: u64 = 0xff;
 
-    /// Issue cycles when the condition passes, without what the access itself adds.
+    /// Issue cycles if the condition passes, without memory time.
     #[inline(always)]
     pub fn cycles(self) -> u64 {
         self.bits >> 48 & 0xff
     }
 
-    /// Whether it is a branch of A32 that looks at its condition itself (`branch.rs`). The words of
-    /// Thumb's operations say "always", or are distances of few bits.
+    /// Whether it is an A32 branch that checks its condition itself (`branch.rs`). Thumb operations never
+    /// match: their words say "always", or are short distances.
     pub(crate) fn is_conditional_branch(self) -> bool {
         self.insn() & 0x0f00_0000 == 0x0a00_0000 && self.insn() >> 28 < ALWAYS
     }
@@ -167,24 +167,24 @@ impl<B: Bus> Op<B> {
 /// The condition that always passes.
 const ALWAYS: u32 = 14;
 
-/// Turns an instruction that matched a row into what the loop executes.
+/// Decodes an instruction that matched a row into an operation.
 pub(crate) type Select<B> = fn(u32, &Core) -> Op<B>;
 
 /// First architecture version that has an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
-    /// ARMv4 (A32) and ARMv4T (Thumb): ARM920T and before.
+    /// ARMv4 (A32) and ARMv4T (Thumb): ARM920T and earlier.
     V4,
     /// ARMv5T.
     V5,
-    /// ARMv5TE: the enhanced DSP instructions.
+    /// ARMv5TE, which adds the enhanced DSP instructions.
     V5E,
     /// ARMv5TEJ: ARM926EJ-S.
     V5J,
 }
 
 impl Version {
-    /// Whether it has the instructions that `first` was the first to have.
+    /// Whether this version has the instructions that `first` introduced.
     fn has(self, first: Version) -> bool {
         first <= self
     }
@@ -194,13 +194,13 @@ impl Version {
 pub(crate) struct Encoding {
     pub(crate) name: &'static str,
     pub(crate) version: Version,
-    /// 32 letters (A32) or 16 (Thumb), most significant bit first.
+    /// 32 letters (A32) or 16 letters (Thumb), most significant bit first.
     pub(crate) pattern: &'static str,
-    /// Assembler text with operands in braces, see `disassemble.rs`.
+    /// Assembler text with operands in braces; see `disassemble.rs`.
     pub(crate) format: &'static str,
 }
 
-/// The fixed bits of a pattern as (mask, value).
+/// The fixed bits of a pattern, as (mask, value).
 fn fixed_bits(pattern: &str) -> (u32, u32) {
     pattern
         .bytes()
@@ -211,7 +211,7 @@ fn fixed_bits(pattern: &str) -> (u32, u32) {
         })
 }
 
-/// Every A32 encoding, file by file.
+/// A32 encodings that all cores may have, file by file.
 static A32: [&[Encoding]; 9] = [
     data_processing::ENCODINGS,
     multiply::ENCODINGS,
@@ -224,7 +224,7 @@ static A32: [&[Encoding]; 9] = [
     coprocessor::ENCODINGS,
 ];
 
-/// Their selectors, in the same order.
+/// The selectors of `A32`, in the same order.
 fn a32_selectors<B: Bus>() -> Vec<Select<B>> {
     [
         data_processing::selectors(),
@@ -240,7 +240,7 @@ fn a32_selectors<B: Bus>() -> Vec<Select<B>> {
     .concat()
 }
 
-/// Every A32 encoding that several cores have, and those that one core alone has.
+/// All A32 encodings, including those that only one core has.
 fn all_a32() -> impl Iterator<Item = &'static Encoding> {
     let own = crate::model::ALL
         .iter()
@@ -248,8 +248,8 @@ fn all_a32() -> impl Iterator<Item = &'static Encoding> {
     A32.iter().copied().flatten().chain(own)
 }
 
-/// Returns name and bit pattern of every Thumb or A32 encoding, for tests that draw instructions. Encodings of later
-/// versions than the core's are among them; of encodings that one core alone has, this core's are. In a pattern
+/// Returns name and bit pattern of every Thumb or A32 encoding, for tests that draw instructions. This
+/// includes encodings of later architecture versions, and those that only this core has. In a pattern,
 /// letters and `-` stand for bits that vary; a leading `cccc` is the condition.
 pub fn encodings(
     thumb: bool,
@@ -288,7 +288,7 @@ pub(crate) fn rm(insn: u32) -> usize {
     (insn & 15) as usize
 }
 
-/// Is bit `n` set?
+/// Whether bit `n` is set.
 #[inline(always)]
 pub(crate) fn bit(insn: u32, n: u32) -> bool {
     insn >> n & 1 != 0

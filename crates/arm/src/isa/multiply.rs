@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Multiplications: 32-bit, long, and the 16-bit ones of ARMv5TE (ARM ARM A3.5).
 //!
-//! The S forms leave C and V alone, as ARMv5 says.
+//! The S forms do not change C and V, as in ARMv5.
 
 use super::data_processing::sign_and_zero;
 use super::saturating::set_q_on_overflow;
@@ -32,8 +32,8 @@ rows! {
     ("SMUL", V5E, "cccc00010110dddd----ssss1yx0mmmm", half, "smul{x}{y}{c} {d}, {m}, {s}");
 }
 
-// In this class Rd (or RdHi) is where others have Rn, and the accumulator (or RdLo) where they
-// have Rd.
+// In this class Rd (or RdHi) is in the place of other classes' Rn, and the accumulator (or RdLo) is in the
+// place of Rd.
 
 pub(super) fn mul<B: Bus, const ACCUMULATE: bool>(insn: u32, core: &Core) -> Op<B> {
     let mut uses = 1 << rm(insn) | 1 << rs(insn);
@@ -53,17 +53,17 @@ pub(super) fn mul<B: Bus, const ACCUMULATE: bool>(insn: u32, core: &Core) -> Op<
     Op::new(exec, insn, uses, cycles)
 }
 
-// Multipliers, a const parameter.
+// Multipliers; a const parameter.
 const FIXED: u32 = Multiplier::Fixed as u32;
 const BYTES: u32 = Multiplier::Bytes as u32;
 const BITS: u32 = Multiplier::Bits as u32;
 
-/// Of the copies of a multiplication the one by the multiplier, and by whether it sets flags.
+/// Selects the copy of a multiplication by the core's multiplier and the S bit.
 fn copy<B: Bus>(copies: [Exec<B>; 6], insn: u32, core: &Core) -> Exec<B> {
     copies[(core.behaviour.multiplier as usize) << 1 | usize::from(bit(insn, 20))]
 }
 
-/// Cycles beside the issue.
+/// Cycles beyond the issue.
 #[inline(always)]
 fn taken<const HOW: u32>(factor: u32, signed: bool) -> u64 {
     match HOW {
@@ -74,8 +74,8 @@ fn taken<const HOW: u32>(factor: u32, signed: bool) -> u64 {
     }
 }
 
-/// Cycles that the multiplier takes for its second factor: one for each byte that is not only sign
-/// (unsigned long ones: not only zeros), at least one.
+/// Cycles that the multiplier takes for its second factor: one for each significant byte, at least one. A
+/// byte is significant if it is not only sign or, for unsigned long products, not only zeros.
 fn iterations(factor: u32, signed: bool) -> u64 {
     let folded = if signed {
         factor ^ ((factor as i32) >> 31) as u32
@@ -85,8 +85,8 @@ fn iterations(factor: u32, signed: bool) -> u64 {
     u64::from(4 - (folded | 1).leading_zeros() / 8)
 }
 
-/// Cycles that XScale's multiplier is busy with a signed factor (IXP42X 3.9.4.4, recalled): one when its upper
-/// 17 bits are alike, two when the upper five are, else three.
+/// Cycles for which XScale's multiplier is busy with a signed factor (IXP42X 3.9.4.4, recalled): one if its
+/// upper 17 bits are equal, two if its upper five bits are equal, else three.
 pub(crate) fn magnitude(factor: u32) -> u64 {
     match (factor as i32) >> 15 {
         0 | -1 => 1,
@@ -156,7 +156,7 @@ fn execute_long<B: Bus, const KIND: u32, const S: bool, const HOW: u32>(
         let flags = sign_and_zero((result >> 32) as u32 | u32::from(result as u32 != 0));
         cpu.flags = cpu.flags & (C | V | Q) | flags;
     } else if HOW == BITS {
-        // RdLo is there when it ends (IXP42X 3.9.4.4, recalled).
+        // RdLo is available when the instruction ends (IXP42X 3.9.4.4, recalled).
         cpu.pend(Interlock::after_product(1 << rn(insn)));
     } else if HOW != BYTES {
         cpu.pend(Interlock::after_product(1 << rn(insn) | 1 << rd(insn)));
@@ -164,7 +164,7 @@ fn execute_long<B: Bus, const KIND: u32, const S: bool, const HOW: u32>(
     set_pair(cpu, insn, result);
 }
 
-/// RdHi:RdLo.
+/// The 64-bit value in RdHi:RdLo.
 fn pair<B: Bus>(cpu: &Cpu<B>, insn: u32) -> u64 {
     u64::from(cpu.r[rn(insn)]) << 32 | u64::from(cpu.r[rd(insn)])
 }
@@ -183,12 +183,12 @@ fn half<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     Op::new(execute_half, insn, uses, core.timing.multiply_half)
 }
 
-/// SMLAxy (opcode 00) and SMLAWy (opcode 01 with x = 0).
+/// Whether it is SMLAxy (opcode 00) or SMLAWy (opcode 01 with x = 0).
 fn half_accumulates(insn: u32) -> bool {
     insn >> 22 & 1 == 0 && insn >> 5 & 0x1_0001 != 0x1_0001
 }
 
-/// The half of `value` that bit `select` of the instruction names.
+/// The half of `value` that bit `select` of the instruction selects.
 fn half_of(value: u32, insn: u32, select: u32) -> i64 {
     i64::from(if bit(insn, select) {
         (value >> 16) as i16
@@ -209,7 +209,7 @@ fn execute_half<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     };
     let mut result = product;
     if half_accumulates(insn) {
-        // The product always fits (0x8000 squared included); only the sum can overflow.
+        // The product always fits (0x8000 squared, too). Only the sum can overflow.
         result += i64::from(cpu.r[rd(insn)] as i32);
         set_q_on_overflow(cpu, result);
     }

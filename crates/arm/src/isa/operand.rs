@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! When an instruction needs its operands: nearly all at the start of Execute (read ports A and B),
-//! accumulators and what is stored later (port C; `DDI0165B p. 8-22`, `DDI0214B 9.9.1, 9.10.1`).
+//! Stages in which instructions need their operands. Most are needed at the start of Execute (read ports A
+//! and B); accumulators and data to be stored are needed later (port C; `DDI0165B p. 8-22`,
+//! `DDI0214B 9.9.1, 9.10.1`).
 
 use super::{bit, rd, rm, rn, rs};
 
-/// Registers that an A32 instruction reads, as bits, by when it needs them.
+/// Registers that an A32 instruction reads, as sets of bits, by the stage that needs them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Operands {
-    /// To execute.
+    /// Needed at the start of Execute.
     pub early: u32,
-    /// To accumulate a product.
+    /// Needed to accumulate a product.
     pub accumulated: u32,
-    /// To be stored; of several words the first.
+    /// Needed to store. If several words are stored, only the first one.
     pub stored: u32,
 }
 
-/// The operands of an instruction that needs some of them late.
+/// Returns the operands of an instruction that needs some of them late.
 ///
-/// The words of Thumb's own operations are no such instructions, but BL's second half, whose r14 is
-/// ready.
+/// No word of Thumb's own operations looks like such an instruction, except the second half of BL, whose r14
+/// is available by then.
 pub(crate) fn with_late_ones(insn: u32) -> Option<Operands> {
     let accumulating = |accumulated| Operands {
         early: 1 << rm(insn) | 1 << rs(insn),
@@ -31,7 +32,7 @@ pub(crate) fn with_late_ones(insn: u32) -> Option<Operands> {
         stored,
     };
     let [one, both] = [1 << rd(insn), 1 << rd(insn) | 1 << rn(insn)];
-    // Bits 27:25 and 20, then 7:4.
+    // Bits 27:25 and 20, then bits 7:4.
     match (insn >> 24 & 0xe | insn >> 20 & 1, insn >> 4 & 15) {
         (4, _) => Some(storing(false, one)),
         (6, _) => Some(storing(true, one)),
@@ -97,7 +98,7 @@ mod tests {
 
     #[test]
     fn whoever_uses_a_register_needs_it_early_or_late() {
-        // So that a word which was just loaded costs a cycle, whatever of it is used when.
+        // A use of a word that was just loaded thus always costs a cycle, in whichever stage it is needed.
         let cpu = machine();
         let needs = |op: Op<TestBus>| match with_late_ones(op.insn()) {
             Some(operands) => operands.early | operands.accumulated | operands.stored,
@@ -106,11 +107,12 @@ mod tests {
         let mut random = 1u32;
         for bits in 0..0x1_0000u32 {
             random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            // Bits 27:20 and 7:4 choose the operation, all others are registers and constants.
+            // Bits 27:20 and 7:4 select the operation; the other bits are registers and constants.
             let insn = 0xe000_0000 | (bits >> 4 & 0xff) << 20 | random >> 12 & 0xf_ff0f;
             let op = cpu.decode.arm(insn | (bits & 15) << 4);
             assert_eq!(op.uses() & !needs(op), 0, "{:#010x}", op.insn());
-            // BL's second half is no other's word, and follows the first, which has r14 ready.
+            // The second half of BL looks like another instruction's word. It follows the first half, which
+            // provides r14.
             if matches!(bits >> 11, 0b11101 | 0b11111) {
                 continue;
             }

@@ -39,13 +39,13 @@ fn execute_saturating<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.pend(Interlock::after_saturation(rd(op.insn())));
 }
 
-/// Clamps to 32 bits, setting Q when there was something to clamp.
+/// Saturates to 32 bits, and sets Q if the value changes.
 fn saturate<B: Bus>(cpu: &mut Cpu<B>, value: i64) -> i64 {
     set_q_on_overflow(cpu, value);
     value.clamp(i64::from(i32::MIN), i64::from(i32::MAX))
 }
 
-/// Sets Q when `value` is no signed 32-bit number.
+/// Sets Q if `value` is not a signed 32-bit number.
 pub(super) fn set_q_on_overflow<B: Bus>(cpu: &mut Cpu<B>, value: i64) {
     if i32::try_from(value).is_err() {
         cpu.flags |= Q;
@@ -68,7 +68,7 @@ mod tests {
         assert_eq!((cpu.r[0], cpu.flags), (MIN, Q));
         let cpu = after(0xe142_0051, &[0, 1, 2]); // qdadd
         assert_eq!((cpu.r[0], cpu.flags), (5, 0));
-        // The doubling alone saturates.
+        // Only the doubling saturates.
         let cpu = after(0xe142_0051, &[0, MIN, MAX]);
         assert_eq!((cpu.r[0], cpu.flags), (0xffff_ffff, Q));
         let cpu = after(0xe162_0051, &[0, 0, MIN]); // qdsub

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The barrel shifter (ARM ARM A5.1): operand 2 of data processing and scaled register offsets.
+//! The barrel shifter (ARM ARM A5.1): operand 2 of data processing, and scaled register offsets.
 //!
-//! A carry is passed as a flag word with only bit 29 (C) meaningful.
+//! A carry is a flag word in which only bit 29 (C) has a meaning.
 
 use super::{bit, rm, rs};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
 use crate::psr::C;
 
-/// Kinds of operand 2, a const parameter of the execute functions.
+/// Kinds of operand 2; a const parameter of the execute functions.
 pub(super) mod kind {
-    /// 8-bit constant, not rotated: the carry stays.
+    /// 8-bit constant, not rotated: the carry does not change.
     pub const CONSTANT: u32 = 0;
-    /// Rotated constant: the carry is its bit 31.
+    /// Rotated constant: the carry is bit 31 of the constant.
     pub const ROTATED: u32 = 1;
-    /// Register as it is.
+    /// Register, not shifted.
     pub const REGISTER: u32 = 2;
-    /// Register shifted left by 1 to 31.
+    /// Register, shifted left by 1 to 31.
     pub const LSL: u32 = 3;
-    /// Register shifted right by 1 to 32.
+    /// Register, shifted right by 1 to 32.
     pub const LSR: u32 = 4;
-    /// Register shifted right arithmetically by 1 to 32.
+    /// Register, shifted right arithmetically by 1 to 32.
     pub const ASR: u32 = 5;
-    /// Register rotated right by 1 to 31, or through the carry by 1.
+    /// Register, rotated right by 1 to 31, or through the carry by 1.
     pub const ROR: u32 = 6;
-    /// Register shifted by register.
+    /// Register, shifted by a register.
     pub const BY_REGISTER: u32 = 7;
 }
 
-/// The kind of operand 2 in a data-processing instruction.
+/// Kind of operand 2 of a data-processing instruction.
 pub(super) fn operand_kind(insn: u32) -> u32 {
     match (bit(insn, 25), bit(insn, 4), insn >> 5 & 3) {
         (true, _, _) if insn >> 8 & 15 == 0 => kind::CONSTANT,
@@ -39,7 +39,7 @@ pub(super) fn operand_kind(insn: u32) -> u32 {
     }
 }
 
-/// Registers operand 2 reads.
+/// Registers that operand 2 reads.
 pub(super) fn operand_uses(insn: u32) -> u32 {
     match operand_kind(insn) {
         kind::CONSTANT | kind::ROTATED => 0,
@@ -48,7 +48,7 @@ pub(super) fn operand_uses(insn: u32) -> u32 {
     }
 }
 
-/// Operand 2 and the shifter's carry out.
+/// Returns operand 2 and the shifter's carry-out.
 #[inline(always)]
 pub(super) fn operand<B: Bus, const KIND: u32>(cpu: &Cpu<B>, insn: u32) -> (u32, u32) {
     let value = cpu.r[rm(insn)];
@@ -75,7 +75,7 @@ pub(super) fn operand<B: Bus, const KIND: u32>(cpu: &Cpu<B>, insn: u32) -> (u32,
     }
 }
 
-/// [`operand`] where the kind is not worth a copy of the code.
+/// Does the same as [`operand`], for code that has no copies by kind.
 pub(super) fn operand_of_any_kind<B: Bus>(cpu: &Cpu<B>, insn: u32) -> (u32, u32) {
     match operand_kind(insn) {
         kind::CONSTANT => operand::<B, { kind::CONSTANT }>(cpu, insn),
@@ -89,13 +89,13 @@ pub(super) fn operand_of_any_kind<B: Bus>(cpu: &Cpu<B>, insn: u32) -> (u32, u32)
     }
 }
 
-/// The constant in bits 11:0: eight bits rotated right by twice four bits.
+/// The constant in bits 11:0: eight bits, rotated right by twice the value of four bits.
 #[inline(always)]
 pub(super) fn rotated_constant(insn: u32) -> u32 {
     (insn & 0xff).rotate_right(insn >> 7 & 30)
 }
 
-/// Offset of a load or store by scaled register; like operand 2 without the carry out.
+/// Offset of a load or store by scaled register: as operand 2, without the carry-out.
 #[inline(always)]
 pub(super) fn scaled_offset<B: Bus>(cpu: &Cpu<B>, insn: u32) -> u32 {
     let value = cpu.r[rm(insn)];
@@ -111,13 +111,13 @@ pub(super) fn scaled_offset<B: Bus>(cpu: &Cpu<B>, insn: u32) -> u32 {
     }
 }
 
-/// Bit 0 as a carry flag.
+/// Moves bit 0 to the carry flag.
 #[inline(always)]
 fn carry_of(value: u32) -> u32 {
     (value & 1) << 29
 }
 
-/// Shift of type `shift` by 0 to 255.
+/// Shifts by 0 to 255, with shift type `shift`.
 fn shift_by_register(shift: u32, value: u32, amount: u32, flags: u32) -> (u32, u32) {
     match (shift, amount) {
         (_, 0) => (value, flags),
@@ -143,7 +143,7 @@ mod tests {
     use crate::psr::C;
     use crate::tests::core::{arm, machine};
 
-    /// `movs r0, r1, <shift> #amount` with the given carry in: result and carry out.
+    /// Result and carry-out of `movs r0, r1, <shift> #amount` with the given carry-in.
     fn by_constant(shift: u32, amount: u32, value: u32, carry: bool) -> (u32, bool) {
         let mut cpu = machine();
         cpu.r[1] = value;
@@ -152,7 +152,7 @@ mod tests {
         (cpu.r[0], cpu.flags & C != 0)
     }
 
-    /// `movs r0, r1, <shift> r2`.
+    /// Result and carry-out of `movs r0, r1, <shift> r2`.
     fn by_register(shift: u32, amount: u32, value: u32, carry: bool) -> (u32, bool) {
         let mut cpu = machine();
         cpu.r[1] = value;

@@ -8,23 +8,23 @@ use super::{A32, Encoding, Op, Select, Version, a32_selectors, fixed_bits, thumb
 use crate::bus::Bus;
 use crate::model::Core;
 
-/// Index bits of an A32 instruction: 27:20, 7:4, and whether it is in the unconditional space.
+/// Number of A32 keys: bits 27:20, bits 7:4, and whether the instruction is in the unconditional space.
 const A32_KEYS: usize = 2 << 12;
-/// Index bits of a Thumb instruction: 15:6.
+/// Number of Thumb keys: bits 15:6.
 const THUMB_KEYS: usize = 1 << 10;
 
-/// A row as the decoder sees it.
+/// The decoder's part of a row.
 struct Candidate<B: Bus> {
     mask: u32,
     value: u32,
     select: Select<B>,
 }
 
-/// Rows that share an index, most specific first.
+/// Rows that share a key, the most specific first.
 struct Lists<B: Bus> {
-    /// Per key: where its list starts in `order`, and how long it is.
+    /// For each key, start of its list in `order`, and length of the list.
     keys: Vec<(u16, u16)>,
-    /// Row numbers; keys with equal lists share them.
+    /// Row numbers. Keys with equal lists share one list.
     order: Vec<u16>,
     rows: Vec<Candidate<B>>,
 }
@@ -35,7 +35,7 @@ struct Tables<B: Bus> {
     core: &'static Core,
 }
 
-/// Finds the operation for an instruction. Cheap to clone: clones share the tables.
+/// Decodes instructions. Clones are cheap, because they share the tables.
 pub(crate) struct DecodeTable<B: Bus>(Arc<Tables<B>>);
 
 impl<B: Bus> Clone for DecodeTable<B> {
@@ -45,14 +45,15 @@ impl<B: Bus> Clone for DecodeTable<B> {
 }
 
 impl<B: Bus> DecodeTable<B> {
-    /// The instructions of the core's architecture version and its predecessors, and those that it alone has.
+    /// Makes the table for a core: instructions of its architecture version and of earlier ones, and the
+    /// core's own.
     pub(crate) fn new(core: &'static Core) -> DecodeTable<B> {
         let a32 = A32.iter().copied().flatten().zip(a32_selectors());
         let own = core.own_encodings().iter().zip(core.own_selectors());
         DecodeTable::of(core, a32.chain(own))
     }
 
-    /// The same with these rows for A32.
+    /// Makes the table with these rows for A32.
     pub(super) fn of<'a>(
         core: &'static Core,
         a32: impl Iterator<Item = (&'a Encoding, Select<B>)>,
@@ -87,7 +88,7 @@ impl<B: Bus> DecodeTable<B> {
     }
 }
 
-/// The instruction bits a key of the A32 index determines, as (mask, value).
+/// The instruction bits that a key of the A32 index fixes, as (mask, value).
 fn a32_key_bits(key: u32) -> (u32, u32) {
     let unconditional = if key >> 12 != 0 { 0xf000_0000 } else { 0 };
     (
@@ -133,7 +134,7 @@ impl<B: Bus> Lists<B> {
             let list: Vec<u16> = (0u16..)
                 .zip(&lists.rows)
                 .filter(|(_, row)| (row.value ^ value) & row.mask & mask == 0)
-                // A row with a condition field has no place in the unconditional space.
+                // A row with a condition field does not match the unconditional space.
                 .filter(|(_, row)| width != 32 || (row.mask >> 28 == 15) == unconditional)
                 .map(|(number, _)| number)
                 .collect();
@@ -142,7 +143,7 @@ impl<B: Bus> Lists<B> {
         lists
     }
 
-    /// Appends the next key's list, sharing it with an earlier key when it is there already.
+    /// Appends the list of the next key. Shares the list with an earlier key if it is there already.
     fn add(&mut self, list: &[u16]) {
         let known = self
             .order
@@ -192,7 +193,7 @@ mod tests {
         assert_eq!(a32().len(), a32_selectors::<TestBus>().len());
     }
 
-    /// Of two rows that match the same instruction one must be a special case of the other.
+    /// Checks that of two rows that match the same instruction, one is a special case of the other.
     fn assert_no_ambiguity(rows: &[&Encoding]) {
         for (n, one) in rows.iter().enumerate() {
             for other in &rows[n + 1..] {

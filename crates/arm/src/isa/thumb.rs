@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Thumb (ARM ARM A6, A7). Most instructions become the A32 instruction they abbreviate, when they
-//! are decoded; those that have none (the pc rounded to a word, the two halves of BL, short
-//! branches) have their own code.
+//! Thumb (ARM ARM A6, A7). Decoding turns most instructions into the A32 instruction that they abbreviate. Those
+//! without one (pc rounded to a word, the two halves of BL, short branches) have their own code.
 
 use super::block;
 use super::branch::{bkpt, bx, swi};
@@ -82,11 +81,10 @@ rows! {
     ("BL", V4, "11111iiiiiiiiiii", call::<B, false>, "bl lr + {h}");
 }
 
-/// Condition field "always".
 const AL: u32 = 0xe000_0000;
 /// S bit of data processing.
 const S: u32 = 1 << 20;
-/// Constant form of data processing.
+/// Bit of the constant form of data processing.
 const CONSTANT: u32 = 1 << 25;
 
 /// The 3-bit register number at bit `n`.
@@ -94,7 +92,7 @@ fn low(half: u32, n: u32) -> u32 {
     half >> n & 7
 }
 
-/// An instruction with its own code: `insn` holds the half-word.
+/// Makes an operation with its own code. `insn` holds the half-word.
 fn own<B: Bus>(exec: super::Exec<B>, half: u32, uses: u32, cycles: u8) -> Op<B> {
     Op::new(exec, AL | half, uses, cycles)
 }
@@ -186,13 +184,13 @@ fn branch_exchange<B: Bus, const LINK: bool>(half: u32, core: &Core) -> Op<B> {
     bx::<B, LINK>(AL | half >> 3 & 15, core)
 }
 
-/// The pc operand of literals: a word's address.
+/// The pc as the base of literals, rounded down to a word.
 fn literal_base<B: Bus>(cpu: &Cpu<B>) -> u32 {
     cpu.r[15] & !3
 }
 
 fn load_literal<B: Bus>(half: u32, core: &Core) -> Op<B> {
-    // Rd where A32 has it, the offset in bytes below.
+    // Rd is in the place of A32; the offset in bytes is below it.
     let insn = low(half, 8) << 12 | (half & 0xff) << 2;
     own(execute_load_literal, insn, 0, core.timing.simple)
 }
@@ -214,9 +212,9 @@ fn execute_add_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.r[rd(op.insn())] = literal_base(cpu).wrapping_add(op.insn() & 0xfff);
 }
 
-/// A32 load or store of a word or byte, offset added, no write-back: the bits around the operands.
+/// Fixed bits of an A32 load or store of a word or byte: offset added, no write-back.
 const TRANSFER: u32 = AL | 0x0580_0000;
-/// The same of the half-word class, constant offset.
+/// Fixed bits of the half-word class with a constant offset.
 const TRANSFER_HALF: u32 = AL | 0x01c0_0090;
 
 fn word_register<B: Bus>(half: u32, core: &Core) -> Op<B> {
@@ -257,7 +255,7 @@ fn half_constant<B: Bus, const WHAT: u32>(half: u32, core: &Core) -> Op<B> {
     )
 }
 
-/// Constant shifted left by two, as A32 writes it (rotated right by 30).
+/// A constant shifted left by two, in A32's encoding (rotated right by 30).
 fn words(constant: u32) -> u32 {
     15 << 8 | constant
 }
@@ -324,12 +322,11 @@ fn branch<B: Bus>(half: u32, core: &Core) -> Op<B> {
     op
 }
 
-/// Distance in bytes of the 11-bit forms.
+/// Distance of the 11-bit forms, in bytes.
 fn distance(half: u32) -> u32 {
     (((half << 21) as i32) >> 20) as u32
 }
 
-/// `insn` is the distance in bytes.
 fn execute_branch<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.refilled(op);
     cpu.jump(cpu.r[15].wrapping_add(op.insn()));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How memory that a translation leads to is accessed.
+//! Attributes of memory: cacheable, bufferable, and XScale's extensions.
 
 use super::{ALLOCATE, BUFFER, CACHE, Control, Descriptors, ICACHE, MINI, SINGLE};
 use crate::tlb::Entry;
 
 impl Control {
-    /// Flags of the caches and the write buffer, as C, B and X say them and the registers allow.
+    /// Flags of the caches and the write buffer, from C, B and X and the control registers.
     #[inline(always)]
     pub fn attributes(&self, descriptors: Descriptors, entry: &Entry) -> u32 {
         let mut flags = 0;
@@ -27,7 +27,7 @@ impl Control {
         flags
     }
 
-    /// What the X bit adds (IXP42X 3.1.1.2, p. 46). X alone is reserved, and adds nothing.
+    /// Flags that the X bit adds (IXP42X 3.1.1.2, p. 46). X alone is reserved and adds none.
     fn extension(&self, xcb: u8) -> u32 {
         match (xcb, self.mini) {
             (0b101, _) => SINGLE,

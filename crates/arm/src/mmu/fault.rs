@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Faults, as fault status registers have them.
+//! Faults, in the encoding of the fault status registers.
 
-/// Why a translation or an access failed.
+/// Reason for which a translation or an access failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// FSR[3:0], and in bit 4 FSR[10].
+    /// FSR[3:0], and FSR[10] in bit 4.
     pub status: u8,
-    /// FSR[7:4]; zero where the manual says it is invalid.
+    /// Domain, FSR[7:4]; zero where the manual calls it invalid.
     pub domain: u8,
 }
 
 impl Fault {
-    /// Unaligned access with SCTLR.A set.
+    /// Unaligned access while SCTLR.A is set.
     pub const ALIGNMENT: Fault = Fault {
         status: 0b0001,
         domain: 0,
     };
 
-    /// External abort of XScale's but of a walk (IXP42X 3.8.3.4.4).
+    /// External abort on XScale, except of a table walk (IXP42X 3.8.3.4.4).
     pub const IMPRECISE: Fault = Fault {
         status: 0b1_0110,
         domain: 0,
     };
 
-    /// XScale could not lock a line or a translation (the same).
+    /// XScale could not lock a line or a translation (IXP42X 3.8.3.4.4).
     pub const LOCK: Fault = Fault {
         status: 0b1_0100,
         domain: 0,
     };
 
-    /// External abort on a linefetch or uncached read.
+    /// Returns the external abort of a line fill or an uncached read.
     pub fn external(section: bool, domain: u8) -> Fault {
         Fault {
             status: if section { 0b1000 } else { 0b1010 },
@@ -37,13 +37,13 @@ impl Fault {
         }
     }
 
-    /// Whether a value of the fault status register is of [`Fault::external`].
+    /// Whether a fault status is that of [`Fault::external`].
     pub fn is_external(fsr: u32) -> bool {
         fsr & 0b1101 == 0b1000
     }
 
-    /// What the one fault status register of [`Descriptors::Extended`] has of a fetch: external, or any
-    /// other (IXP42X 3.8.3.4.3).
+    /// Returns the status of an aborted fetch for the single fault status register of
+    /// [`Descriptors::Extended`]: external, or any other fault (IXP42X 3.8.3.4.3).
     pub fn of_fetch(self) -> Fault {
         let external = self == Fault::IMPRECISE;
         Fault {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What of the memory management unit is saved: not the fast table and the grants, which hold
-//! nothing that the TLB and the D-cache do not.
+//! Saved state of the memory management unit. The fast table and the grants are not saved: everything they
+//! hold is also in the TLB and the D-cache.
 
 use super::{CONTEXTS, Control, Mmu, Resolved};
 use crate::state::{Damaged, Saved, State};
 
-const NO_CONTEXT: Damaged = Damaged("the MMU has no such context");
+const NO_CONTEXT: Damaged = Damaged("the context of the MMU is invalid");
 
 crate::state!(Resolved: key, value);
 
@@ -51,10 +51,10 @@ impl State for Mmu {
         }
         self.set_context(context);
         self.epoch.restore(from)?;
-        // It counts; what is taken from it for "none" is far away.
+        // The epoch counts up from zero and must stay far below the values that stand for "none".
         match self.epoch < 1 << 63 {
             true => Ok(()),
-            false => Err(Damaged("the MMU has not changed so often")),
+            false => Err(Damaged("the epoch of the MMU is out of range")),
         }
     }
 }

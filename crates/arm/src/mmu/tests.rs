@@ -12,7 +12,7 @@ use crate::state::{Saved, State};
 use crate::tests::bus::TestBus;
 use crate::tests::core::{COARSE, mapped, mapped_on};
 
-/// Walks that reading these addresses takes, one after the other.
+/// Number of walks for reads of these addresses, one after the other.
 fn walks<const N: usize>(cpu: &mut Cpu<TestBus>, reads: [u32; N]) -> [u64; N] {
     reads.map(|va| {
         let before = cpu.counters.tlb_walks;
@@ -31,7 +31,7 @@ fn invalidate(cpu: &mut Cpu<TestBus>, mva: u32) {
 #[test]
 fn a_quarter_with_permissions_of_its_own_is_an_entry_of_its_own() {
     let mut cpu = mapped();
-    // 4 KB at 128 KB, AP 3, 3, 3 and 2 from its start, and 4 KB with 3 everywhere.
+    // A 4 KB page at 128 KB with AP 3, 3, 3 and 2 from its start, and one with AP 3 everywhere.
     cpu.bus.put(COARSE, &[0x2_0bf2, 0x2_1ff2]);
     let quarters = [0x10_0000, 0x10_0400, 0x10_0800, 0x10_0bfc];
     assert_eq!(walks(&mut cpu, quarters), [1, 1, 1, 0]);
@@ -45,7 +45,7 @@ fn the_quarters_of_a_page_are_invalidated_one_by_one() {
     cpu.bus.put(COARSE, &[0x2_0bf2]);
     assert_eq!(walks(&mut cpu, [0x10_0000, 0x10_0400]), [1, 1]);
     invalidate(&mut cpu, 0x10_0000);
-    // The page goes away; what the forgotten quarter has stays.
+    // Unmaps the page. The entries of its other quarters stay.
     cpu.bus.put(COARSE, &[0]);
     assert_eq!(walks(&mut cpu, [0x10_0400]), [0]);
     assert!(cpu.load(0x10_0000, Width::Word).is_err());
@@ -66,7 +66,7 @@ fn a_large_page_has_quarters_of_16_kb() {
     );
 }
 
-/// What a word reads as by the shortcuts, and without any.
+/// Result of a load with the shortcuts, and without any.
 fn read_both_ways(cpu: &mut Cpu<TestBus>, va: u32) -> [u32; 2] {
     let fast = cpu.load(va, Width::Word);
     cpu.mmu.drop_translations();
@@ -76,14 +76,14 @@ fn read_both_ways(cpu: &mut Cpu<TestBus>, va: u32) -> [u32; 2] {
 #[test]
 fn of_overlapping_entries_shortcuts_and_tlb_use_the_one_that_was_first() {
     let mut cpu = mapped();
-    // Not cached, so that it is the translation that counts.
+    // Uncached, so that the result depends on the translation only.
     cpu.bus.put(COARSE, &[0x2_0ff2]);
     cpu.bus.put(0x2_0000, &[1]);
     cpu.bus.put(0x8_0000, &[2]);
     cpu.cp15_write(0, 10, 0, 0, 1);
     assert_eq!(read_both_ways(&mut cpu, 0x10_0000), [1, 1]);
     cpu.cp15_write(0, 10, 0, 0, 0);
-    // A section instead, told to nobody: it is loaded for another of its addresses.
+    // A section replaces the page without an invalidation. A load of another address loads its entry.
     cpu.bus.put(0x4004, &[0x8_0c02]);
     assert!(cpu.load(0x18_0000, Width::Word).is_ok());
     assert_eq!(read_both_ways(&mut cpu, 0x10_0000), [1, 1]);
@@ -231,7 +231,7 @@ fn translations_of_a_restored_mmu_are_of_its_domain_register() {
     let mut cpu = mapped();
     cpu.set_cpsr(0x10);
     let bytes = saved(&cpu.mmu);
-    // As of a core that was never on.
+    // State of a core whose MMU was never on.
     cpu.mmu = Mmu::new(cpu.config.core, Victims::Random);
     assert_eq!(cpu.mmu.restore(&mut Saved::new(&bytes)), Ok(()));
     assert!(cpu.load(0x4000, Width::Word).is_ok());

@@ -5,25 +5,25 @@ use super::{Fault, Kind, READ, WRITE, permissions};
 use crate::addr::{Mva, Pa};
 use crate::tlb::Entry;
 
-/// What the walker needs from the bus: one word, with the time it takes accounted for.
+/// Reads descriptors for the walk, one word at a time, and accounts for the time.
 pub trait DescriptorRead {
-    /// Reads the descriptor at a physical address; `None` is an external abort.
+    /// Reads the descriptor at a physical address. `None` is an external abort.
     fn descriptor(&mut self, pa: Pa) -> Option<u32>;
 }
 
-/// What descriptors say.
+/// Format of the descriptors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Descriptors {
-    /// As ARM's own cores have them.
+    /// The format of ARM's own cores.
     #[default]
     Arm,
-    /// XScale's: with an X bit beside C and B, in TEX, and extended small pages (IXP42X 3.8.3.2). The fault
-    /// status has a further bit and is one for fetches and data.
+    /// XScale's format: an X bit in TEX in addition to C and B, and extended small pages (IXP42X 3.8.3.2).
+    /// The fault status has one more bit, and fetches and data share one register.
     Extended,
 }
 
 impl Descriptors {
-    /// C and B; and X, the lowest bit of TEX, which is at bit `tex`.
+    /// C and B, and X, which is the lowest bit of TEX, at bit `tex`.
     fn attributes(self, descriptor: u32, tex: u32) -> u8 {
         let x = match self {
             Descriptors::Arm => 0,
@@ -33,12 +33,12 @@ impl Descriptors {
     }
 }
 
-/// Where TEX is in a descriptor of a section or a large page.
+/// Bit number of TEX in descriptors of sections and large pages.
 const TEX: u32 = 12;
-/// The same of a tiny page or an extended small one.
+/// Bit number of TEX in descriptors of tiny pages and extended small pages.
 const TEX_SMALL: u32 = 6;
 
-/// Walks the tables (`DDI0198D 3.2`): one descriptor read for a section, two for a page.
+/// Walks the tables (`DDI0198D 3.2`): reads one descriptor for a section, two for a page.
 pub fn walk(
     descriptors: Descriptors,
     ttb: u32,
@@ -76,7 +76,7 @@ pub fn walk(
             Ok(page(mva, 1 << 16, second, domain, cb))
         }
         2 => Ok(page(mva, 1 << 12, second, domain, (second >> 2 & 3) as u8)),
-        // A tiny page in a coarse table is UNPREDICTABLE on ARM's own cores; it faults there.
+        // On ARM's own cores a tiny page in a coarse table is UNPREDICTABLE; here it faults.
         3 if first & 3 == 3 || descriptors == Descriptors::Extended => {
             let ap = (second >> 4 & 3) as u8;
             let cb = descriptors.attributes(second, TEX_SMALL);
@@ -90,8 +90,8 @@ pub fn walk(
     }
 }
 
-/// The entry for a large or small page: for all of it if the permissions of its quarters are the
-/// same, else for the quarter that holds `mva` (`DDI0198D 2.3.11`).
+/// Returns the entry for a large or small page. It covers the whole page if all quarters have equal
+/// permissions, else the quarter that holds `mva` (`DDI0198D 2.3.11`).
 #[inline(always)]
 fn page(mva: Mva, size: u32, descriptor: u32, domain: u8, cb: u8) -> Entry {
     let quarters = (descriptor >> 4) as u8;
@@ -102,23 +102,23 @@ fn page(mva: Mva, size: u32, descriptor: u32, domain: u8, cb: u8) -> Entry {
     Entry::new(mva, covered, pa, ap, domain, cb)
 }
 
-/// What the translation tables say of an address.
+/// Translation of an address by the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
     /// Physical address.
     pub pa: Pa,
     /// Access permission bits.
     pub ap: u8,
-    /// Domain.
+    /// Domain number.
     pub domain: u8,
     /// C in bit 1, B in bit 0; X in bit 2.
     pub cb: u8,
-    /// How much around it has the same mapping, bytes.
+    /// Number of bytes around the address with this mapping.
     pub bytes: u32,
 }
 
 impl Mapping {
-    /// Whether the access is allowed under the given domain access control and control register.
+    /// Whether the domain access control and control registers allow the access.
     pub fn allows(&self, kind: Kind, privileged: bool, dacr: u32, sctlr: u32) -> bool {
         let allowed = match dacr >> (u32::from(self.domain) * 2) & 3 {
             0b01 => {
@@ -133,8 +133,8 @@ impl Mapping {
     }
 }
 
-/// Reads the tables at `ttb` through `read`, which gives the word at a physical address, without
-/// time, TLB or side effects. `None` where nothing is mapped.
+/// Reads the tables at `ttb` without time, TLB or side effects. `read` returns the word at a physical
+/// address. Returns `None` if nothing is mapped.
 pub fn mapping(
     descriptors: Descriptors,
     ttb: u32,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cores of the family, a folder each and a line here.
+//! The cores of the family. Each core has a folder, and a line in the list here.
 
 mod arm920t;
 mod arm926ejs;
@@ -30,11 +30,11 @@ macro_rules! cores {
     ($($file:ident: $name:ident),*) => {
         $(pub use $file::CORE as $name;)*
 
-        /// Every core there is.
+        /// Every modelled core.
         pub const ALL: &[&Core] = &[$(&$name),*];
 
         impl Core {
-            /// Its rows of CP15.
+            /// Rows of CP15 of this core.
             pub(crate) fn cp15<B: Bus>(&self) -> &'static Rows<B> {
                 $(if self.name == $name.name {
                     return $file::cp15();
@@ -42,7 +42,7 @@ macro_rules! cores {
                 unreachable!("cores are made in this folder")
             }
 
-            /// Instructions that it alone has.
+            /// Encodings that only this core has.
             pub(crate) fn own_encodings(&self) -> &'static [Encoding] {
                 $(if self.name == $name.name {
                     return $file::ENCODINGS;
@@ -50,7 +50,7 @@ macro_rules! cores {
                 unreachable!("cores are made in this folder")
             }
 
-            /// What decodes them, in the same order.
+            /// Selectors of these encodings, in the same order.
             pub(crate) fn own_selectors<B: Bus>(&self) -> Vec<Select<B>> {
                 $(if self.name == $name.name {
                     return $file::selectors();
@@ -63,69 +63,71 @@ macro_rules! cores {
 
 cores!(arm926ejs: ARM926EJS, arm920t: ARM920T, xscale: IXP42X);
 
-/// What distinguishes a core from others, as data.
+/// Differences between cores, as data.
 #[derive(PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Core {
-    /// As board files say it.
+    /// Name, as board files give it.
     pub name: &'static str,
-    /// CP15 c0,c0,0: main id.
+    /// Main ID register (CP15 c0,c0,0).
     pub midr: u32,
-    /// Which instructions it has.
+    /// Architecture version, which decides the instructions.
     pub version: Version,
     /// Associativity of both caches.
     pub ways: u32,
-    /// Smallest and largest size of a cache that a chip may have, in bytes.
+    /// Smallest and largest cache size that a chip may have, in bytes.
     pub cache_bytes: (u32, u32),
-    /// How a cache makes room.
+    /// Replacement scheme of the caches.
     pub replacement: Replacement,
-    /// CP15 c0, cache type: what caches can do (bits 28:25; `DDI0198D 2.3.2`, `DDI0184B 2.3.4`).
+    /// Cache class in the cache type register (CP15 c0; bits 28:25; `DDI0198D 2.3.2`, `DDI0184B 2.3.4`).
     pub cache_class: u32,
-    /// Whether a store past the cache updates a line that has its address all the same.
+    /// Whether a store past the cache also updates a line that holds its address.
     pub uncached_stores_update: bool,
-    /// Whether it has a mini data cache beside the other one: 2 KB, of two ways.
+    /// Whether there is a mini data cache of 2 KB and two ways beside the main one.
     pub mini_cache: bool,
-    /// LDRD and STRD fault at an odd word where alignment is checked. On others they are two words.
+    /// Whether LDRD and STRD at an odd word fault if alignment is checked. On other cores they transfer two
+    /// words.
     pub whole_doubles: bool,
-    /// What its translation tables say, and its fault status.
+    /// Format of the descriptors and of the fault status.
     pub descriptors: Descriptors,
-    /// Whether it has the operations that test D-cache lines and clean the first dirty one.
+    /// Whether there are test-and-clean operations.
     pub test_and_clean: bool,
-    /// CP15 c1.
+    /// Control register (CP15 c1).
     pub sctlr: Sctlr,
-    /// Bits of it that choose how the core is clocked. They have to stay as the boot loader left them,
-    /// which is how `sctlr.reset` has them.
+    /// Bits of the control register that choose the clocking mode. They must stay as the boot loader left
+    /// them; `sctlr.reset` has them that way.
     pub clocking: u32,
-    /// Its TLB; or that of instructions and that of data.
+    /// The unified TLB, or the TLB of instructions and the TLB of data.
     pub tlbs: &'static [Organisation],
-    /// Its main write buffer.
+    /// The main write buffer.
     pub buffers: Buffers,
     /// Issue cycles.
     pub timing: Timing,
-    /// What it does differently, beside them.
+    /// Differences in behaviour other than issue cycles.
     pub behaviour: Behaviour,
 }
 
 /// Bits of the control register.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Sctlr {
-    /// That can be written.
+    /// Writable bits.
     pub writable: u32,
-    /// That are set at reset.
+    /// Bits that are set at reset.
     pub reset: u32,
-    /// Whose ones are not modelled.
+    /// Bits that are not modelled as one; a write of a one ends the run.
     pub refused: u32,
 }
 
-/// A core with a TLB for each side: no chip's, for what is said of such cores. CP15 is the 926's, of
-/// which c8 reaches both TLBs and c10 that of data.
+/// A core with one TLB for each side, which no chip has, for tests of such cores. CP15 is that of the 926: c8
+/// operates on both TLBs, c10 on the TLB of data.
 #[cfg(test)]
 pub(crate) static SPLIT: Core = Core {
     tlbs: &[Organisation::new(1, 16, 0), Organisation::new(16, 2, 2)],
     ..ARM926EJS
 };
 
-/// One with the ARM920T's caches, TLBs and bus, and the 926's CP15, so that programs for that run on it.
+/// A core with the ARM920T's caches, TLBs and bus, and with the 926's CP15, so that the 926's test programs
+/// run on it.
 #[cfg(test)]
 pub(crate) static FROM_BASE: Core = Core {
     ways: ARM920T.ways,
@@ -136,7 +138,7 @@ pub(crate) static FROM_BASE: Core = Core {
     ..ARM926EJS
 };
 
-/// Boards are told apart by this; what is not here follows from the name.
+/// Boards are distinguished by this text. Fields that are missing here follow from the name.
 impl fmt::Debug for Core {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Core")
@@ -149,12 +151,12 @@ impl fmt::Debug for Core {
 }
 
 impl Core {
-    /// The core of that name.
+    /// Returns the core with this name.
     pub fn named(name: &str) -> Option<&'static Core> {
         ALL.iter().find(|core| core.name == name).copied()
     }
 
-    /// Cache type register for caches of these sizes: separate ones, write-back.
+    /// Cache type register for caches of these sizes: separate caches, write-back.
     pub fn cache_type(&self, icache: CacheGeometry, dcache: CacheGeometry) -> u32 {
         let field = |c: CacheGeometry| {
             (c.size.trailing_zeros() - 9) << 6 | c.ways.trailing_zeros() << 3 | 0b10
@@ -162,10 +164,11 @@ impl Core {
         self.cache_class << 25 | 1 << 24 | field(dcache) << 12 | field(icache)
     }
 
-    /// A cache of this size.
+    /// Returns a cache of this size.
     ///
     /// # Errors
-    /// When the core cannot have it.
+    ///
+    /// If the core cannot have a cache of this size.
     pub fn cache(&self, size: u32) -> Result<CacheGeometry, String> {
         let (least, most) = self.cache_bytes;
         let ways = self.ways;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rows of CP15 that cores have alike: a core's file lists what differs.
+//! Rows of CP15 that several cores share. A core's folder lists the rows that differ.
 
 use crate::addr::Mva;
 use crate::bus::Bus;
@@ -7,19 +7,19 @@ use crate::cpu::Cpu;
 use crate::cpu::cp15::Row;
 use crate::observe::TlbSide;
 
-/// What any of the family has.
+/// Rows of all cores.
 pub(super) struct Every<B>(B);
 
 impl<B: Bus> Every<B> {
     pub const ROWS: &[Row<B>] = &[
-        // c0: main id; cache type.
+        // c0: main ID, cache type.
         Row::at(0, 0, 0, 0).read(|cpu| cpu.cp15.midr),
         Row::at(0, 0, 0, 1).read(|cpu| cpu.cp15.ctr),
         // c1: control.
         Row::at(0, 1, 0, 0)
             .read(|cpu| cpu.cp15.sctlr)
             .write(Cpu::write_sctlr),
-        // c2: translation table base. c3: domains.
+        // c2: translation table base. c3: domain access control.
         Row::at(0, 2, 0, 0)
             .read(|cpu| cpu.cp15.ttb)
             .write(Cpu::write_ttb),
@@ -30,16 +30,16 @@ impl<B: Bus> Every<B> {
         Row::at(0, 6, 0, 0)
             .read(|cpu| cpu.cp15.far)
             .write(|cpu, value| cpu.cp15.far = value),
-        // c7, I-cache: all, by MVA.
+        // c7, I-cache: invalidate all, invalidate by MVA.
         Row::at(0, 7, 5, 0).write(|cpu, _| cpu.maintain(Cpu::invalidate_icache)),
         Row::at(0, 7, 5, 1)
             .write(|cpu, value| cpu.maintain(|cpu| cpu.invalidate_icache_mva(Mva(value)))),
-        // D-cache: invalidate; clean.
+        // c7, D-cache: invalidate all, invalidate by MVA, clean by MVA.
         Row::at(0, 7, 6, 0).write(|cpu, _| cpu.maintain(Cpu::invalidate_dcache)),
         Row::at(0, 7, 6, 1)
             .write(|cpu, value| cpu.maintain_line(value, Cpu::invalidate_dcache_line)),
         Row::at(0, 7, 10, 1).write(|cpu, value| cpu.maintain_line(value, Cpu::clean_line)),
-        // Both caches; the write buffer.
+        // c7: invalidate both caches, drain the write buffer.
         Row::at(0, 7, 7, 0).write(|cpu, _| {
             cpu.maintain(|cpu| {
                 cpu.invalidate_icache();
@@ -54,19 +54,19 @@ impl<B: Bus> Every<B> {
     ];
 }
 
-/// What ARM's own have besides (`DDI0151C 2.3`, `DDI0198D 2.3`).
+/// Rows of ARM's own cores (`DDI0151C 2.3`, `DDI0198D 2.3`).
 pub(super) struct Arm<B>(B);
 
 impl<B: Bus> Arm<B> {
     pub const ROWS: &[Row<B>] = &[
-        // c5: fault status, of data and of instructions.
+        // c5: fault status of data, fault status of instructions.
         Row::at(0, 5, 0, 0)
             .read(|cpu| cpu.cp15.dfsr)
             .write(|cpu, value| cpu.cp15.dfsr = value & 0xff),
         Row::at(0, 5, 0, 1)
             .read(|cpu| cpu.cp15.ifsr)
             .write(|cpu, value| cpu.cp15.ifsr = value & 0xff),
-        // c7: wait for interrupt; prefetch of an I-cache line; clean and invalidate one of the D-cache.
+        // c7: wait for interrupt, prefetch an I-cache line, clean and invalidate a D-cache line.
         Row::at(0, 7, 0, 4).write(|cpu, _| cpu.wait_for_interrupt()),
         Row::at(0, 7, 13, 1).write(|cpu, value| cpu.prefetch_line(Mva(value))),
         Row::at(0, 7, 14, 1)
@@ -74,8 +74,8 @@ impl<B: Bus> Arm<B> {
     ];
 }
 
-/// What cores have whose sides have a TLB each: c8, both of them; that of instructions and that of
-/// data, all of it and by MVA.
+/// Rows of cores with one TLB for each side. c8: invalidate both TLBs; the TLB of instructions and the TLB of
+/// data, all entries or by MVA.
 pub(super) struct TwoTlbs<B>(B);
 
 impl<B: Bus> TwoTlbs<B> {

@@ -20,14 +20,14 @@ pub(crate) enum Transaction {
     WriteWords(u32, usize),
 }
 
-/// Flat RAM from address 0. Everything above it answers with an error.
+/// Flat RAM from address 0. Addresses above it answer with an error.
 #[derive(Clone)]
 pub(crate) struct TestBus {
-    /// Contents.
+    /// Contents of the RAM.
     pub ram: Vec<u8>,
-    /// What the core did, in order.
+    /// Transactions of the core, in order.
     pub log: Vec<Transaction>,
-    /// Driven into the core.
+    /// Signals into the core.
     pub signals: Signals,
     /// Cycle of the next event; `u64::MAX` for none.
     pub event: u64,
@@ -35,14 +35,14 @@ pub(crate) struct TestBus {
     pub single: u32,
     /// Core cycles of a line fill.
     pub line: BurstTime,
-    /// Single writes from here on are answered with an error.
+    /// From this address on, single writes are answered with an error.
     pub read_only_from: u32,
-    /// Of an observed core, what its cycles went for.
+    /// Cycles charged to each cause, if the core is observed.
     pub spent: [i64; Cause::COUNT],
 }
 
 impl TestBus {
-    /// RAM of `bytes` bytes, all zero.
+    /// Returns a bus with `bytes` bytes of RAM, all zero.
     pub fn new(bytes: usize) -> TestBus {
         TestBus {
             ram: vec![0; bytes],
@@ -56,7 +56,7 @@ impl TestBus {
         }
     }
 
-    /// Puts words at `address`, past the log.
+    /// Writes words to RAM, without a log entry.
     pub fn put(&mut self, address: u32, words: &[u32]) {
         for (n, word) in words.iter().enumerate() {
             let at = address as usize + 4 * n;
@@ -64,7 +64,7 @@ impl TestBus {
         }
     }
 
-    /// Reads a word, past the log.
+    /// Reads a word from RAM, without a log entry.
     pub fn word(&self, address: u32) -> u32 {
         let at = address as usize;
         u32::from_le_bytes(self.ram[at..at + 4].try_into().unwrap())
@@ -152,7 +152,7 @@ impl Bus for TestBus {
     }
 }
 
-/// The same with somebody looking on who wants to be told of everything again, always.
+/// A [`TestBus`] with an observer that asks, at each event, for all uses of translations again.
 #[derive(Clone)]
 pub(crate) struct ObservedBus(pub TestBus);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What tests share: a core on the test bus, executing single words, and one with its MMU on.
+//! Shared helpers: a core on the test bus that executes single words, and a core with its MMU on.
 
 use crate::bus::Bus;
 use crate::config::Config;
@@ -9,10 +9,10 @@ use crate::model::{ARM926EJS, Core};
 use crate::psr::T;
 use crate::tests::bus::TestBus;
 
-/// Where single instructions pretend to be.
+/// Address of instructions that execute alone.
 pub(crate) const HERE: u32 = 0x1000;
 
-/// A core at power-on with 64 KB of RAM.
+/// Returns a core at power-on with 64 KB of RAM.
 pub(crate) fn machine() -> Cpu<TestBus> {
     on(&ARM926EJS, TestBus::new(0x1_0000))
 }
@@ -29,7 +29,7 @@ pub(crate) fn on<B: Bus>(core: &'static Core, bus: B) -> Cpu<B> {
     Cpu::new(Config::new(core, least, least, cost).unwrap(), bus)
 }
 
-/// Executes one A32 instruction at [`HERE`], whatever its condition.
+/// Executes one A32 instruction at [`HERE`], without a check of its condition.
 pub(crate) fn arm(cpu: &mut Cpu<TestBus>, insn: u32) {
     cpu.control &= !T;
     let op = cpu.decode.arm(insn);
@@ -40,7 +40,7 @@ pub(crate) fn arm(cpu: &mut Cpu<TestBus>, insn: u32) {
     cpu.biu_idle();
 }
 
-/// Executes one Thumb instruction at `at`, whatever its condition.
+/// Executes one Thumb instruction at `at`, without a check of its condition.
 pub(crate) fn thumb_at(cpu: &mut Cpu<TestBus>, at: u32, half: u16) {
     cpu.control |= T;
     let op = cpu.decode.thumb(half);
@@ -51,13 +51,13 @@ pub(crate) fn thumb_at(cpu: &mut Cpu<TestBus>, at: u32, half: u16) {
     cpu.biu_idle();
 }
 
-/// Executes one Thumb instruction at [`HERE`], whatever its condition.
+/// Executes one Thumb instruction at [`HERE`], without a check of its condition.
 pub(crate) fn thumb(cpu: &mut Cpu<TestBus>, half: u16) {
     thumb_at(cpu, HERE, half);
 }
 
 impl Cpu<TestBus> {
-    /// Lets buffered stores reach the RAM without taking time.
+    /// Drains the write buffer to RAM without taking time.
     fn biu_idle(&mut self) {
         let cycles = self.cycles;
         self.drain_write_buffer();
@@ -65,7 +65,7 @@ impl Cpu<TestBus> {
     }
 }
 
-/// A core that has executed `insn` on registers r0, r1, r2...
+/// Returns a core that has executed `insn` with these values in r0, r1, r2...
 pub(crate) fn after(insn: u32, registers: &[u32]) -> Cpu<TestBus> {
     let mut cpu = machine();
     cpu.r[..registers.len()].copy_from_slice(registers);
@@ -73,19 +73,19 @@ pub(crate) fn after(insn: u32, registers: &[u32]) -> Cpu<TestBus> {
     cpu
 }
 
-/// Table of the second megabyte of [`mapped`]'s addresses, for large and small pages.
+/// Second-level table of [`mapped`] for the second megabyte, with large and small pages.
 pub(crate) const COARSE: u32 = 0x8000;
-/// Table of the third megabyte, for pages of every size.
+/// Second-level table of [`mapped`] for the third megabyte, with pages of every size.
 pub(crate) const FINE: u32 = 0xc000;
 
-/// A core with 1 MB of RAM, MMU and caches on. The first megabyte of its addresses is the RAM,
-/// written back; the fourth and the fifth are, too, not cached, the fifth buffered; the second and
-/// the third have no page yet.
+/// Returns a core with 1 MB of RAM, and with MMU and caches on. The first megabyte of its addresses is the
+/// RAM, write-back. The fourth and the fifth megabyte are the RAM, too: uncached, the fifth buffered. The
+/// second and the third megabyte have no pages yet.
 pub(crate) fn mapped() -> Cpu<TestBus> {
     mapped_on(&ARM926EJS, TestBus::new(1 << 20), |bus| bus)
 }
 
-/// The same of another core, on a bus that is made from the RAM.
+/// Returns such a core of another model, on a bus that `bus` makes from the RAM.
 pub(crate) fn mapped_on<B: Bus>(
     core: &'static Core,
     mut ram: TestBus,
@@ -102,7 +102,7 @@ pub(crate) fn mapped_on<B: Bus>(
     cpu
 }
 
-/// Executes so many instructions.
+/// Executes `count` instructions.
 pub(crate) fn steps<B: Bus>(cpu: &mut Cpu<B>, count: usize) {
     for _ in 0..count {
         assert_eq!(cpu.step(), None);

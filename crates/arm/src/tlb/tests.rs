@@ -6,7 +6,7 @@ fn tlb(victims: Victims) -> Tlb {
     Tlb::new(&ARM926EJS.tlbs[0], victims)
 }
 
-/// Numbers of the entries that go.
+/// Invalidates by MVA. Returns the numbers of the entries.
 fn gone(tlb: &mut Tlb, mva: u32) -> Vec<usize> {
     let mut from = 0;
     let next = || {
@@ -78,7 +78,7 @@ fn a_full_tlb_goes_round_from_its_base() {
     assert_eq!(tlb.find(Mva(0x1123)).unwrap(), 1, "below the base");
 }
 
-/// Lockdown as the manual has it: base and victim at the entry, P set; then a base above it.
+/// Lockdown as in the manual: base and victim point at the entry, P is set; then the base moves above it.
 #[test]
 fn a_preserved_entry_survives_all_but_its_own_address() {
     let mut tlb = full(Victims::Random);
@@ -139,7 +139,7 @@ fn invalidate_by_mva_removes_every_copy_of_a_large_page() {
     );
 }
 
-/// Fills a TLB of `victims`, invalidates nothing, and locks two translations more.
+/// Fills a TLB of `victims` and locks two more translations, without an invalidation.
 #[test]
 fn what_is_locked_goes_where_it_is_locked_with_late_too() {
     for victims in [Victims::Random, Victims::Late] {
@@ -155,7 +155,7 @@ fn what_is_locked_goes_where_it_is_locked_with_late_too() {
             entry
         };
         assert_eq!([100, 101].map(&mut lock), [0, 1], "{victims:?}");
-        // As the ARM920T's software does it.
+        // Locks entries as software of the ARM920T does.
         let mut tlb = full(victims);
         for n in 0..80 {
             insert(&mut tlb, n);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs of words, and the bus transactions that they become.
+//! Runs of words, and the bus transactions that carry them.
 
 use super::{Biu, Pa, Width};
 use crate::bus::{BurstTime, Bus, BusError};
@@ -7,7 +7,7 @@ use crate::bus::{BurstTime, Bus, BusError};
 /// No transaction crosses a multiple of this many bytes (S3C2410A p. 4-8, AMBA 2 3.6).
 pub(super) const BOUNDARY: u32 = 1024;
 
-/// Which bursts a core's bus has.
+/// Bursts of a core's bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bursts {
     /// AHB: eight words, four, or one, from any word on (`DDI0198D 6.2.2`, table 6-1).
@@ -17,7 +17,7 @@ pub enum Bursts {
 }
 
 impl Bursts {
-    /// Words of the next transaction of a run that has `left` words from `pa` on.
+    /// Number of words in the next transaction of a run with `left` words from `pa` on.
     #[inline]
     fn next(self, pa: Pa, left: usize) -> usize {
         let within = left.min((BOUNDARY - pa.0 % BOUNDARY) as usize / 4);
@@ -46,7 +46,7 @@ impl Bursts {
     }
 }
 
-/// Makes one transaction of words that lie behind each other.
+/// Writes consecutive words in one transaction.
 fn write_burst<B: Bus>(bus: &mut B, now: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError> {
     match words {
         [word] => bus.write(now, pa, Width::Word, *word),
@@ -54,7 +54,7 @@ fn write_burst<B: Bus>(bus: &mut B, now: u64, pa: Pa, words: &[u32]) -> Result<u
     }
 }
 
-/// Writes a run of words. Returns how long the bus is busy.
+/// Writes a run of words. Returns for how many cycles the bus is busy.
 pub(super) fn write_run<B: Bus>(
     bus: &mut B,
     bursts: Bursts,
@@ -71,13 +71,14 @@ pub(super) fn write_run<B: Bus>(
 }
 
 impl Biu {
-    /// Whether loads past the cache are bursts, too (S3C2410A p. 4-8). AHB reads are single (`DDI0198D` table 6-1).
+    /// Whether uncached loads use bursts (S3C2410A p. 4-8). On AHB they are single reads (`DDI0198D` table
+    /// 6-1).
     #[inline]
     pub fn reads_bursts(&self) -> bool {
         self.buffers.bursts == Bursts::Sequential
     }
 
-    /// Queues a store that joins no other. Returns when the core can go on.
+    /// Queues a store that no other store joins. Returns when the core can continue.
     pub fn store_alone<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -92,7 +93,7 @@ impl Biu {
         now
     }
 
-    /// Queues a run of words. Returns when the core can go on.
+    /// Queues a run of words. Returns when the core can continue.
     pub fn store_words<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -104,7 +105,7 @@ impl Biu {
         for word in words {
             if !self.merge(pa, *word) {
                 now = self.make_room(bus, now);
-                // Where words had no room the run keeps its address.
+                // If only the data words were full, the word now joins the entry of its run.
                 if !self.merge(pa, *word) {
                     self.push(pa, (1, 0), now, *word);
                 }
@@ -114,8 +115,8 @@ impl Biu {
         now
     }
 
-    /// Writes a run that the core waits for. Returns when that is done, and how many words the bus took: behind an
-    /// error response no more are written.
+    /// Makes unbuffered stores of a run. Returns when they are complete, and how many words the bus took: an
+    /// error response ends the run.
     pub fn store_words_unbuffered<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -136,7 +137,7 @@ impl Biu {
         (self.free_at, written)
     }
 
-    /// Reads words in one burst, which may not cross 1 KB. Returns when the last one is in the core.
+    /// Reads words in one burst, which must not cross 1 KB. Returns when the last word is in the core.
     pub fn read_words<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -151,7 +152,7 @@ impl Biu {
         Ok(self.free_at)
     }
 
-    /// How many words from `pa` on one burst may read.
+    /// Maximum number of words that one burst from `pa` on can read.
     pub fn readable(&self, pa: Pa, left: usize) -> usize {
         self.buffers.bursts.next(pa, left)
     }

@@ -19,7 +19,7 @@ fn a_store_reaches_memory_only_when_its_turn_on_the_bus_comes() {
 #[test]
 fn a_read_of_the_same_bytes_waits_and_walks_and_fetches_do_not_look() {
     let (mut biu, mut bus) = parts();
-    // The first store occupies the bus from 0 to 4; the second waits behind it.
+    // The first store occupies the bus from cycle 0 to 4; the second waits for it.
     biu.store(&mut bus, 0, Pa(0x200), Width::Word, 1);
     biu.retire(&mut bus, 0);
     biu.store(&mut bus, 1, Pa(0x300), Width::Byte, 9);
@@ -52,7 +52,7 @@ fn sequential_words_share_an_address_and_leave_as_bursts_of_eight_four_and_one()
 fn the_fifth_address_waits_for_the_first_to_leave() {
     let (mut biu, mut bus) = parts();
     let mut now = 0;
-    // The bus is busy with a line fill until 15.
+    // A line fill occupies the bus until cycle 15.
     let mut line = [0; 8];
     biu.read_line(&mut bus, 0, Pa(0x1000), &mut line).unwrap();
     for n in 0..4 {
@@ -95,7 +95,7 @@ fn xscales_has_eight_entries_each_within_16_bytes() {
     assert_eq!([0x100, 0x17c, 0x400].map(|pa| bus.word(pa)), [0, 7, 1]);
 }
 
-/// What a bus interface says to its own state with `there` replaced.
+/// Result of restoring the unit's own state with the word `there` replaced by `forged`.
 fn forged(biu: &Biu, there: u32, forged: u32) -> Result<(), Damaged> {
     use crate::state::{Saved, State};
     let mut saved = Vec::new();
@@ -106,7 +106,7 @@ fn forged(biu: &Biu, there: u32, forged: u32) -> Result<(), Damaged> {
     biu.clone().restore(&mut Saved::new(&saved))
 }
 
-/// A sequential burst from 0x13ff would have no word, and the run no end.
+/// A sequential burst from 0x13ff would have no word, and the run would never end.
 #[test]
 fn saved_words_at_a_byte_and_a_saved_victim_that_is_no_line_are_refused() {
     let (mut biu, mut bus) = (Biu::new(0, Buffers::ARM920T), TestBus::new(65536));

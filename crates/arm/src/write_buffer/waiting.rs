@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What waits in the buffers, for whoever looks at them or restores them.
+//! Contents of the buffers, for inspection and restoring.
 
 use super::{ADDRESSES, Biu, Pending};
 use crate::cpu::look::WaitingWrite;
 
 impl Biu {
-    /// The last time that anything here depends on.
+    /// Latest time in the unit's state.
     pub(crate) fn latest(&self) -> u64 {
         let ready = self.queue.iter().map(|entry| entry.ready);
         let ready = ready.chain(self.victim.iter().map(|victim| victim.ready));
         ready.fold(self.free_at, u64::max)
     }
 
-    /// What waits, in the order in which it goes out: the victim buffer goes first.
+    /// Pending writes, in the order in which they go out. The victim buffer goes first.
     pub fn waiting(&self) -> Vec<WaitingWrite> {
         let victim = self.victim.iter().map(|victim| {
             let (from, to) = match victim.halves {

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which writes had the bus, and when: kept for an observed core alone, to say what it waited for.
+//! Times at which writes had the bus. Only an observed core keeps them, to name the cause of its waits.
 
 use std::collections::VecDeque;
 
 use crate::observe::Cause;
 
-/// Writes kept: more than can wait at a time.
+/// Number of writes kept: more than can be pending at a time.
 const KEPT: usize = 16;
 
-/// The newest writes, the oldest first.
+/// The newest writes, oldest first.
 #[derive(Clone, Debug)]
 pub(crate) struct Writes {
-    /// From when to when, and as what.
+    /// Start, end and cause of each write.
     kept: VecDeque<(u64, u64, Cause)>,
-    /// Why the line in the victim buffer is there.
+    /// Cause of the victim buffer's contents.
     victim: Cause,
 }
 
 impl Writes {
-    /// None yet, which takes no memory.
+    /// Returns an empty list, which takes no memory.
     pub fn none() -> Writes {
         Writes {
             kept: VecDeque::new(),
@@ -26,17 +26,18 @@ impl Writes {
         }
     }
 
-    /// The line that was put into the victim buffer last is there for this reason.
+    /// Sets the cause of the line that was moved to the victim buffer last.
     pub fn victim_is_of(&mut self, cause: Cause) {
         self.victim = cause;
     }
 
-    /// A line was put into the victim buffer: to make room, when nobody says otherwise.
+    /// Notes that a line was moved to the victim buffer, as an eviction unless the caller names another
+    /// cause.
     pub(super) fn evicted(&mut self) {
         self.victim = Cause::Eviction;
     }
 
-    /// A write had the bus.
+    /// Notes that a write had the bus.
     pub(super) fn note(&mut self, from: u64, to: u64, was_victim: bool) {
         if self.kept.len() == KEPT {
             self.kept.pop_front();
@@ -48,7 +49,7 @@ impl Writes {
         self.kept.push_back((from, to, cause));
     }
 
-    /// Those that ended after `cycle`, the newest first, the oldest that is kept at most.
+    /// Kept writes that ended after `cycle`, newest first.
     pub fn since(&self, cycle: u64) -> impl Iterator<Item = (u64, u64, Cause)> + use<> {
         let ended = |write: &&(u64, u64, Cause)| write.1 > cycle;
         let newest: Vec<_> = self.kept.iter().rev().take_while(ended).copied().collect();

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a boot loader puts into RAM, and whether it fits.
+//! The pieces that the boot loader puts into RAM, and the check that they fit.
 
 use super::BootError;
 use crate::memory::Sdram;
 use crate::spec::BoardSpec;
 
-/// One thing in RAM.
+/// A range of RAM with its contents.
 pub(super) struct Piece<'a> {
     pub name: String,
     pub base: u32,
     pub bytes: &'a [u8],
-    /// Bytes it uses once running, at least those of `bytes`.
+    /// Bytes that the piece uses when it runs; at least the length of `bytes`.
     pub size: u32,
 }
 
-/// Checks that everything fits into the first `ram_bytes` and puts it into RAM.
+/// Checks the pieces as [`check_places`] does, and loads them into RAM.
 pub(super) fn place(
     spec: &BoardSpec,
     ram_bytes: u32,
@@ -24,12 +24,12 @@ pub(super) fn place(
     check_places(spec, ram_bytes, pieces)?;
     for piece in pieces {
         let loaded = ram.load(piece.base - spec.peripherals.ram_base, piece.bytes);
-        assert!(loaded, "checked above to fit");
+        assert!(loaded, "the check above ensures that the piece fits");
     }
     Ok(())
 }
 
-/// Checks that everything is in the first `ram_bytes` of RAM, and apart.
+/// Checks that all pieces lie in the first `ram_bytes` of RAM and do not overlap.
 pub(super) fn check_places(
     spec: &BoardSpec,
     ram_bytes: u32,

@@ -38,7 +38,7 @@ fn zimage(size: u32, len: usize) -> Blob {
     blob("zImage", bytes)
 }
 
-/// An executable with one segment of `bytes` at `at`.
+/// Makes an ELF executable with one segment of `bytes` at `at`.
 fn elf(machine: u16, at: u32, bytes: &[u8]) -> Vec<u8> {
     let mut file = b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
     for half in [2, machine] {
@@ -239,10 +239,10 @@ fn what_does_not_fit_into_ram_says_where_it_ends() {
     );
 }
 
-/// Row O of the third review: what is laid out behind such a kernel overflowed.
+/// The addresses of the pieces after such a kernel must not overflow.
 #[test]
 fn a_segment_near_4_gb_does_not_fit_and_says_so() {
-    // In the file's one program header.
+    // Offsets of two fields of the only program header.
     let (physical, memory_size) = (52 + 12, 52 + 20);
     let with = |field: usize, value: u32| {
         let mut file = elf(40, 0xc000_8000, &[7; 8]);
@@ -311,8 +311,8 @@ fn a_device_tree_of_another_machine_is_refused_by_name() {
     };
     assert_eq!(
         message(&boot),
-        "pb.dtb: the device tree is of \"microchip,sam9x60ek\"; this board has the peripherals of \
-         \"arm,versatile-pb\", whatever its chip"
+        "pb.dtb: the device tree is for \"microchip,sam9x60ek\", but this board has the peripherals of \
+        \"arm,versatile-pb\", not those of its chip: use a device tree for \"arm,versatile-pb\""
     );
     tree.root
         .set_text("compatible", &spec().peripherals.compatible);
@@ -337,17 +337,17 @@ fn a_zimage_for_ram_elsewhere_is_refused_with_both_places() {
     let message = boot(0x2000_8000).unwrap_err().to_string();
     assert_eq!(
         message,
-        "zImage: the zImage unpacks its kernel to 0x20008000; this board's RAM is 0x00000000 to \
-         0x04000000: CONFIG_AUTO_ZRELADDR makes one for any RAM"
+        "zImage: the zImage unpacks its kernel to 0x20008000, but this board's RAM is 0x00000000 to \
+        0x04000000: build it with CONFIG_AUTO_ZRELADDR, which fits any RAM"
     );
-    // This board's own place, an instruction, and what is in the compressed part.
+    // Accepted: an address in this board's RAM, an instruction, and a file without an address.
     assert_eq!(boot(0x0000_8000), Ok(()));
     assert_eq!(boot(0xe1a0_8000), Ok(()));
     assert_eq!(place_of(&[0; 16]), None);
 }
 
 #[test]
-fn where_the_kernel_uses_less_ram_all_lies_in_that() {
+fn with_mem_all_pieces_lie_in_the_ram_that_the_kernel_uses() {
     let mut small = linux(image());
     small.command_line = "mem=16M".to_owned();
     let (start, ram) = load(&Boot::Linux(small.clone())).unwrap();

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much of the board's RAM a kernel uses: all of it, or what `mem=` on its command line says
+//! The amount of RAM that a kernel uses: all of the board's, or the amount that `mem=` on its command line gives
 //! (Linux arch/arm/kernel/setup.c, `early_mem`).
 
-/// Bytes from the RAM's beginning, of a board that has `size` of them at `base`.
+/// Returns the bytes that the kernel uses, counted from the start of RAM. The board has `size` bytes at `base`.
 ///
 /// # Errors
-/// When a `mem=` names RAM that the board does not have, or leaves the kernel's own place out.
+/// Fails when a `mem=` names RAM that the board does not have, or when none includes the start of RAM, where the
+/// kernel lies.
 pub(super) fn usable(command_line: &str, base: u32, size: u32) -> Result<u32, String> {
     let (base, size) = (u64::from(base), u64::from(size));
     let words = command_line.split_whitespace();
-    // Behind this word stands what the first process is told.
+    // Words after `--` are for the first process.
     let words = words.take_while(|word| *word != "--");
     let mut end = None;
     for word in words.filter(|word| word.starts_with("mem=")) {
         let (start, bytes) = bank(&word["mem=".len()..], base)
-            .ok_or_else(|| format!("{word}: a size is wanted, as in mem=32M"))?;
+            .ok_or_else(|| format!("{word}: give a size, as in mem=32M"))?;
         // The kernel takes whole pages.
         let bytes = bytes & !0xfff;
         if start < base || start.saturating_add(bytes) > base + size {
             return Err(format!(
-                "{word}: the board's RAM is {base:#010x} to {:#010x} ({} MB)",
+                "{word}: the board's RAM is {base:#010x} to {:#010x} ({} MB): stay within it",
                 base + size,
                 size >> 20
             ));
@@ -29,14 +30,14 @@ pub(super) fn usable(command_line: &str, base: u32, size: u32) -> Result<u32, St
     }
     match end {
         Some(0) => Err(format!(
-            "mem=: the kernel lies at {base:#010x}, and none of the RAM that it may use begins there"
+            "mem=: the kernel lies at {base:#010x}: one mem= must give RAM that begins there"
         )),
         Some(bytes) => Ok(bytes as u32),
         None => Ok(size as u32),
     }
 }
 
-/// Reads `SIZE[@START]`; text behind a number is ignored, as the kernel does.
+/// Reads `SIZE[@START]`. Ignores text after a number, as the kernel does. Returns start and size.
 fn bank(text: &str, base: u64) -> Option<(u64, u64)> {
     let (bytes, rest) = number(text)?;
     match rest.strip_prefix('@') {
@@ -45,7 +46,7 @@ fn bank(text: &str, base: u64) -> Option<(u64, u64)> {
     }
 }
 
-/// A number as the kernel reads it, with K, M or G behind it, and what follows.
+/// Reads a number as the kernel does, with an optional K, M or G. Returns it with the text that follows.
 fn number(text: &str) -> Option<(u64, &str)> {
     let (radix, digits) = match text.as_bytes() {
         [b'0', b'x' | b'X', ..] => (16, &text[2..]),
@@ -85,14 +86,14 @@ mod tests {
     fn what_the_board_does_not_have_is_refused_by_the_word() {
         let of = |words: &str| usable(words, 0, 64 * MB).unwrap_err();
         assert!(
-            of("mem=80M").contains("mem=80M: the board's RAM is 0x00000000 to 0x04000000 (64 MB)")
+            of("mem=80M").contains("mem=80M: the board's RAM is 0x00000000 to 0x04000000 (64 MB): ")
         );
         assert!(of("mem=16M@56M").contains("mem=16M@56M"));
-        assert!(of("mem=lots").contains("mem=lots: a size"));
-        assert!(of("mem=99999999999999999999G").contains("a size"));
+        assert!(of("mem=lots").contains("mem=lots: give a size"));
+        assert!(of("mem=99999999999999999999G").contains("give a size"));
         assert!(of("mem=18446744073709551615").contains("the board's RAM is"));
         assert!(of("mem=16M@16M").contains("the kernel lies at 0x00000000"));
         assert!(of("mem=0").contains("the kernel lies at"));
-        assert!(of("mem=").contains("mem=: a size"));
+        assert!(of("mem=").contains("mem=: give a size"));
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The probed port's pins and the instruments on them, and the network cable.
+//! The pins of the probed port, the instruments on them, and the network cable.
 
 use super::SystemBus;
 use crate::instrument::{Bench, Driven, Generator, Scope};
@@ -7,7 +7,7 @@ use crate::link::{Link, Rate};
 use crate::stop::Stop;
 
 impl SystemBus {
-    /// What is connected to the pins.
+    /// Returns the instruments on the pins.
     pub fn bench(&self) -> &Bench {
         &self.bench
     }
@@ -22,7 +22,7 @@ impl SystemBus {
         self.bench.connect_scope(scope)
     }
 
-    /// Gives the board the pulses that are due, each at its own cycle.
+    /// Gives the board the pulses and frames that are due, each at its own cycle.
     pub(super) fn run_bench(&mut self, now: u64) {
         while let Some(driven) = self.bench.next_pulse(now) {
             self.pulse(driven);
@@ -36,12 +36,12 @@ impl SystemBus {
         }
     }
 
-    /// The network cable.
+    /// Returns the network cable.
     pub fn link(&self) -> &Link {
         &self.link
     }
 
-    /// Runs `change` on the cable.
+    /// Applies `change` to the cable.
     pub(crate) fn with_link<T>(&mut self, change: impl FnOnce(&mut Link) -> T) -> T {
         let result = change(&mut self.link);
         self.find_next();
@@ -55,7 +55,7 @@ impl SystemBus {
         self.find_next();
     }
 
-    /// Takes what the controller has put on the wire.
+    /// Passes the frames that the network controller has sent to the cable.
     pub(super) fn collect_frames(&mut self) {
         for sent in self.slots[self.network].device.take_frames() {
             if self.link.sent(sent) {
@@ -64,7 +64,7 @@ impl SystemBus {
         }
     }
 
-    /// The level from outside changes.
+    /// Inverts the level that the pin's wire gets from outside the board.
     pub(crate) fn toggle(&mut self, at: u64, pin: u8) {
         let level = !self.bench.is_driven(pin);
         self.pulse(Driven { at, pin, level });

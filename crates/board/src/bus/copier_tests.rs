@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A DMA controller of one channel, for tests of this crate and of the observers: it copies words within RAM. The module
-//! that includes this file has `Device`, `Memory` and `Unmodelled` in scope.
+//! A DMA controller with one channel, for tests of this crate and of the observers. It copies words within RAM. The
+//! module that includes this file has `Device`, `Memory` and `Unmodelled` in scope.
 
 use super::{Device, Memory, Unmodelled};
 use arm::Width;
 
-/// Registers: source, destination, number of words; a write to the fourth starts. It reads as 1 when the copy is done.
+/// Registers: source, destination, number of words, and start. A write to the start register starts the copy. It reads
+/// as 1 when the copy is done.
 #[derive(Clone, Default)]
 pub(crate) struct Copier {
     registers: [u32; 4],
-    /// When the copy begins.
+    /// Core cycle at which the copy begins.
     starts: Option<u64>,
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The way to memory of bus masters other than the core.
+//! Access to memory for bus masters other than the core.
 //!
-//! A device moves data in [`Device::transfer`](crate::device::Device::transfer), through the [`Memory`] that it is
-//! given there. It reads and writes RAM alone, past the core's caches, as the hardware does. Each transfer takes the
-//! memory's own time; the core's accesses wait until it is over. Observers are told of each one.
+//! A device moves data in [`Device::transfer`](crate::device::Device::transfer), through the [`Memory`] that the call
+//! gives it. It reads and writes only RAM and bypasses the core's caches, as the hardware does. Each transfer takes
+//! the memory's own time, and the core's accesses wait until it ends. Observers get each transfer.
 
 use super::{Slot, SystemBus};
 use crate::device::Device;
@@ -11,25 +11,25 @@ use crate::map::Region;
 use crate::memory::Sdram;
 use arm::BusError;
 
-/// Words of one burst, at most.
+/// Longest burst, in words.
 const BURST: usize = 16;
 
 /// A burst of a bus master.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Core cycle at which it began.
+    /// Core cycle at which the burst began.
     pub cycle: u64,
-    /// Core cycles that it took.
+    /// Core cycles that the burst took.
     pub cycles: u32,
     /// Physical address of the first word.
     pub pa: u32,
-    /// What was read or written.
+    /// Words that were read or written.
     pub words: Vec<u32>,
-    /// Whether it wrote to memory.
+    /// Whether the burst wrote to memory.
     pub writes: bool,
 }
 
-/// Memory as a bus master has it, for the length of one call.
+/// Access of a bus master to memory during one call.
 pub struct Memory<'a> {
     ram: &'a mut Sdram,
     ram_base: u32,
@@ -53,15 +53,15 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Core cycle at which the next transfer begins.
+    /// Returns the core cycle at which the next transfer begins.
     pub fn now(&self) -> u64 {
         self.now
     }
 
-    /// Reads words from RAM, in bursts. Says when they are there, as a core cycle.
+    /// Reads words from RAM in bursts. Returns the core cycle at which the last burst ends.
     ///
     /// # Errors
-    /// When not all of them are in RAM, or the address is not a word's. Nothing is read then.
+    /// Fails when a word is not in RAM, or when the address is not a multiple of 4. Then it reads nothing.
     pub fn read(&mut self, pa: u32, words: &mut [u32]) -> Result<u64, BusError> {
         let offset = self.offset(pa, words.len())?;
         for (n, burst) in words.chunks_mut(BURST).enumerate() {
@@ -72,10 +72,10 @@ impl<'a> Memory<'a> {
         Ok(self.now)
     }
 
-    /// Writes words to RAM, in bursts. Says when they are there, as a core cycle.
+    /// Writes words to RAM in bursts. Returns the core cycle at which the last burst ends.
     ///
     /// # Errors
-    /// As [`Memory::read`]. Nothing is written then.
+    /// Fails as [`Memory::read`] does. Then it writes nothing.
     pub fn write(&mut self, pa: u32, words: &[u32]) -> Result<u64, BusError> {
         let offset = self.offset(pa, words.len())?;
         for (n, burst) in words.chunks(BURST).enumerate() {
@@ -109,21 +109,21 @@ impl<'a> Memory<'a> {
 }
 
 impl SystemBus {
-    /// Whether a bus master other than the core did something since the last call of [`SystemBus::take_transfers`].
+    /// Returns whether [`SystemBus::take_transfers`] has transfers.
     #[inline]
     pub(crate) fn has_transfers(&self) -> bool {
         !self.transfers.is_empty()
     }
 
-    /// What bus masters other than the core did since the last call.
+    /// Takes the transfers of bus masters other than the core since the last call.
     pub(crate) fn take_transfers(&mut self) -> Vec<Transfer> {
         core::mem::take(&mut self.transfers)
     }
 
-    /// Adds a part that the machine file does not have, at a free place, without wires.
+    /// Adds a part that is not in the machine file, at a free address and without wires.
     ///
     /// # Errors
-    /// When something else is there, or the place is not of whole pages.
+    /// Fails when the address range is not free, or does not consist of whole pages.
     pub fn attach(
         &mut self,
         name: &str,
@@ -135,7 +135,7 @@ impl SystemBus {
         let in_ram = base.wrapping_sub(self.ram_base) < self.ram.bytes();
         if (base | size) & 0xfff != 0 || size == 0 || in_ram || !pages.clone().all(is_free) {
             return Err(format!(
-                "{name}: {base:#x} to {:#x} is not free",
+                "{name}: {base:#x} to {:#x} is not free, or not whole pages",
                 base.saturating_add(size)
             ));
         }

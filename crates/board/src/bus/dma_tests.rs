@@ -15,7 +15,7 @@ fn with_copier() -> SystemBus {
     bus
 }
 
-/// Has `count` words copied.
+/// Starts a copy of `count` words.
 fn start(bus: &mut SystemBus, now: u64, [from, to, count]: [u32; 3]) {
     for (n, value) in [from, to, count, 1].into_iter().enumerate() {
         set(bus, now, COPIER + 4 * n as u32, value);
@@ -34,10 +34,10 @@ fn a_bus_master_copies_within_ram_and_its_transfers_are_told() {
     assert_eq!(get(&mut bus, 5000, 0x2000 + 4 * 19), 119);
     assert_eq!(get(&mut bus, 5000, COPIER + 12), 1);
     let transfers = bus.take_transfers();
-    let of = |t: &dma::Transfer| (t.pa, t.words.len(), t.writes);
-    // Bursts of 16 words.
+    let summary = |t: &dma::Transfer| (t.pa, t.words.len(), t.writes);
+    // A burst has at most 16 words.
     assert_eq!(
-        transfers.iter().map(of).collect::<Vec<_>>(),
+        transfers.iter().map(summary).collect::<Vec<_>>(),
         [
             (0x1000, 16, false),
             (0x1040, 4, false),
@@ -45,7 +45,7 @@ fn a_bus_master_copies_within_ram_and_its_transfers_are_told() {
             (0x2040, 4, true)
         ]
     );
-    // One behind the other.
+    // Each burst begins at the end of the one before.
     for pair in transfers.windows(2) {
         assert_eq!(pair[0].cycle + u64::from(pair[0].cycles), pair[1].cycle);
     }

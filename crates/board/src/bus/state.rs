@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What of the bus is saved: RAM, devices, levels, console and edges. The map, the wires and what
-//! accesses cost are the board's.
+//! The saved state of the bus: RAM, devices, levels, console and edges. The map, the wires and the costs of accesses
+//! follow from the board and are not saved.
 
 use super::{Edge, Ignored, Slot, SystemBus};
 use crate::stop::Stop;
@@ -11,7 +11,7 @@ arm::state!(Edge: cycle, pin, level);
 arm::state!(Ignored: reads, writes; name, reason => check);
 
 impl Ignored {
-    /// What was restored may be no counts.
+    /// Refuses restored counts that no run reaches.
     fn check(&self) -> Result<(), Damaged> {
         time::check([self.reads, self.writes])
     }
@@ -29,7 +29,7 @@ impl State for Slot {
     }
 }
 
-/// Endings that may be pending in a machine that goes on.
+/// Pending reasons to stop after which a machine can continue.
 const PENDING: [Option<Stop>; 4] = [
     None,
     Some(Stop::ConsoleMatched),
@@ -38,8 +38,8 @@ const PENDING: [Option<Stop>; 4] = [
 ];
 
 impl SystemBus {
-    /// Whether what is pending, if anything, lets the machine go on, and no instruments and
-    /// no host are connected.
+    /// Returns whether the machine can continue after its pending reason to stop, if there is one, and whether no
+    /// instruments and no host are connected.
     pub(crate) fn can_be_saved(&self) -> bool {
         PENDING.contains(&self.stop) && self.bench.is_bare() && self.link.is_bare()
     }
@@ -96,7 +96,7 @@ impl State for SystemBus {
         self.wires.restore(from)?;
         self.ignored.as_mut_slice().restore(from)?;
         let pending = PENDING.into_iter().nth(from.value()?);
-        self.stop = pending.ok_or(Damaged("the machine does not go on"))?;
+        self.stop = pending.ok_or(Damaged("the machine cannot continue"))?;
         self.console.restore(from)?;
         self.edges.restore(from)?;
         (self.unmapped_aborts, self.stop_on_edge) = from.value()?;

@@ -47,7 +47,7 @@ fn a_transfer_to_a_peripheral_takes_what_the_board_says() {
 }
 
 #[test]
-fn an_address_that_nobody_owns_ends_the_run_and_the_first_one_is_told() {
+fn an_unmapped_access_ends_the_run_and_the_first_one_is_reported() {
     let mut bus = bus();
     assert!(bus.write(5, Pa(0x5000_0004), Width::Half, 0xbeef).is_err());
     assert!(bus.read(6, Pa(0x6000_0000), Width::Word).is_err());
@@ -60,11 +60,11 @@ fn an_address_that_nobody_owns_ends_the_run_and_the_first_one_is_told() {
         value: 0xbeef,
     };
     assert_eq!(bus.take_stop(), Some(Stop::Unmapped(access)));
-    assert!(bus.advance(8).attention, "an ending that is final stays");
+    assert!(bus.advance(8).attention, "a final stop stays");
 }
 
 #[test]
-fn an_address_that_nobody_owns_can_be_an_external_abort_instead() {
+fn an_unmapped_access_can_be_an_external_abort_instead() {
     let mut bus = bus();
     bus.set_unmapped_aborts(true);
     assert!(bus.read(0, Pa(0x6000_0000), Width::Word).is_err());
@@ -184,7 +184,7 @@ fn wires_in_a_ring_end_the_run_instead_of_hanging() {
         .iter()
         .position(|d| d.name == "gpio1")
         .unwrap();
-    // The pin's interrupt is level sensitive and active low, and drives the pin.
+    // The pin's interrupt is level-sensitive and active low. It drives the pin itself.
     let to = Sink::Device(gpio, 0);
     spec.peripherals.wires.push(crate::spec::Wire {
         from: gpio,
@@ -215,7 +215,7 @@ fn a_burst_to_a_device_arrives_word_by_word() {
     );
 }
 
-/// Row K of the third review: four words vanished, and the run went on.
+/// The part of a burst beyond the end of RAM must not vanish.
 #[test]
 fn a_burst_that_ends_behind_the_ram_stops_as_single_writes_do() {
     let end = spec().ram_bytes;
@@ -240,7 +240,7 @@ fn a_burst_that_ends_behind_the_ram_stops_as_single_writes_do() {
     }
 }
 
-/// The same where such accesses abort, and where the burst begins below address 0.
+/// A burst across an edge of RAM aborts if unmapped accesses abort: beyond the end of RAM, or below address 0.
 #[test]
 fn a_burst_that_leaves_or_enters_the_ram_aborts_where_nothing_is() {
     for at in [spec().ram_bytes - 4, 0xffff_fffc] {

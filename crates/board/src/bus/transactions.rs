@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the core asks of the bus: RAM answers at once, everything else goes by the map.
+//! The core's transactions: RAM answers directly, and all other addresses go through the map.
 
 use super::SystemBus;
 use super::dma::Memory;
@@ -39,7 +39,7 @@ impl Bus for SystemBus {
         if offset < self.ram.bytes() && bytes <= self.ram.bytes() - offset {
             return Ok(self.ram.read_words(now, offset, words));
         }
-        // Word by word, as a device sees them, and what lies behind the end of the RAM.
+        // Word by word: a device gets single words, and a burst may cross the end of RAM.
         let mut time = BurstTime::default();
         for (i, word) in words.iter_mut().enumerate() {
             let at = pa.plus(4 * i as u32);
@@ -99,8 +99,8 @@ impl Bus for SystemBus {
 }
 
 impl SystemBus {
-    /// A burst that is not of RAM alone. Each word goes where its address leads: a device sees the words one by one,
-    /// as the bridge hands them over.
+    /// Writes a burst that is not entirely in RAM. Each word goes to the owner of its address. A device gets the words
+    /// one by one, as the bridge passes them on.
     #[cold]
     fn write_each(&mut self, now: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError> {
         let mut cycles = 0;

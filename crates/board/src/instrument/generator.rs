@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A pulse generator: frequency, width, jitter, phase, sweep.
+//! A pulse generator with frequency, width, jitter, phase and sweep.
 //!
-//! Pulses of a segment stand on a grid that its frequency gives, exactly; jitter moves a pulse off its place on the
-//! grid and does not add up. Everything random comes from the seed.
+//! The pulses of a segment lie on the exact grid of its frequency. Jitter moves a pulse off the grid and does not
+//! accumulate. All random numbers depend on the seed.
 
 use super::{Instrument, SetupError, checked_pin};
 use crate::random::Random;
@@ -10,17 +10,17 @@ use crate::time::Clock;
 
 const NS: u64 = 1_000_000_000;
 
-/// A time of one frequency.
+/// A period with one frequency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Thousandths of a pulse per second.
+    /// Frequency, mHz.
     pub millihertz: u64,
-    /// For how long.
+    /// Length, ns.
     pub ns: u64,
 }
 
 impl Segment {
-    /// Steps of equal length from one frequency to another, both of them included.
+    /// Returns `steps` segments of equal length with frequencies from `from` to `to`, including both (mHz).
     pub fn sweep(from: u64, to: u64, steps: u64, step_ns: u64) -> Vec<Segment> {
         let at = |n: u64| {
             let (from, to, n) = (i128::from(from), i128::from(to), i128::from(n));
@@ -35,21 +35,21 @@ impl Segment {
     }
 }
 
-/// What a generator is set to.
+/// Settings of a generator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pulses {
-    /// The pin that it drives.
+    /// The pin that the generator drives.
     pub pin: u8,
-    /// Frequencies, one after the other; then it is quiet.
+    /// Frequencies in their order. After the last one the generator is quiet.
     pub segments: Vec<Segment>,
-    /// How long a pulse is high.
+    /// Time for which a pulse is high, ns.
     pub width_ns: u64,
-    /// A pulse comes at most this much before or after its place.
+    /// Largest distance of a pulse from its place on the grid, before or after it, ns.
     pub jitter_ns: u64,
-    /// The first pulse of a segment comes at a random time within its first period, instead of
-    /// half a period after its beginning.
+    /// Whether the first pulse of a segment comes at a random time within the first period. Otherwise it comes in the
+    /// middle of that period.
     pub random_phase: bool,
-    /// Where jitter and phase come from.
+    /// Seed of jitter and phase.
     pub seed: u64,
 }
 
@@ -62,11 +62,11 @@ pub struct Generator {
     jitter: u64,
     random: Random,
     segment: usize,
-    /// Where the present segment begins, in cycles.
+    /// Core cycle at which the current segment begins.
     start: u64,
-    /// Of its first pulse, within the segment.
+    /// Core cycles from the start of the segment to its first pulse.
     phase: u64,
-    /// The pulse of the segment that comes next or is there.
+    /// Number, within the segment, of the next or current pulse.
     index: u64,
     level: bool,
     deadline: u64,
@@ -74,10 +74,10 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// Begins at core cycle `start`.
+    /// Makes a generator that starts at core cycle `start`.
     ///
     /// # Errors
-    /// When pulses would be no pulses or run into each other.
+    /// Fails when pulses would be empty or would overlap.
     pub fn new(pulses: Pulses, start: u64, cpu_hz: u64) -> Result<Generator, SetupError> {
         let cycles = |ns| Clock { cpu_hz, hz: NS }.cycles(ns);
         let (width, jitter) = (cycles(pulses.width_ns), cycles(pulses.jitter_ns));
@@ -87,7 +87,7 @@ impl Generator {
         }
         if width == 0 || pulses.segments.is_empty() {
             return Err(SetupError(
-                "a pulse is at least 1 ns wide, and there is at least one frequency".into(),
+                "no pulses: give a width of at least 1 ns and at least one frequency".into(),
             ));
         }
         let mut generator = Generator {
@@ -109,22 +109,22 @@ impl Generator {
         Ok(generator)
     }
 
-    /// What it is set to.
+    /// Returns the settings.
     pub fn pulses(&self) -> &Pulses {
         &self.pulses
     }
 
-    /// Pulses begun so far.
+    /// Returns the number of pulses that have begun.
     pub fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// Whether its last segment is over.
+    /// Returns whether the last segment has ended.
     pub fn done(&self) -> bool {
         self.segment >= self.pulses.segments.len()
     }
 
-    /// Core cycle at which its last segment ends.
+    /// Returns the core cycle at which the last segment ends.
     pub fn end(&self) -> u64 {
         let left = self.pulses.segments.iter().skip(self.segment);
         left.fold(self.start, |at, s| at.saturating_add(self.length(s)))
@@ -135,7 +135,7 @@ impl Generator {
         Clock { hz, ..self.clock }.cycles(segment.ns)
     }
 
-    /// Cycles from the first pulse of a segment to that with number `index`.
+    /// Returns the core cycles from the first pulse of the current segment to pulse `index`.
     fn grid(&self, index: u64) -> u64 {
         let Some(segment) = self.pulses.segments.get(self.segment) else {
             return 0;
@@ -145,7 +145,7 @@ impl Generator {
         u64::try_from(cycles).unwrap_or(u64::MAX)
     }
 
-    /// The present segment's first pulse gets its place.
+    /// Places the first pulse of the current segment.
     fn place_first(&mut self) {
         let room = self.grid(1).saturating_sub(self.width + 2 * self.jitter);
         self.phase = self.jitter
@@ -157,7 +157,7 @@ impl Generator {
         self.index = 0;
     }
 
-    /// The next rise: of this segment, or of one behind it. A pulse lies within its segment whole.
+    /// Schedules the next rise, in the current segment or a later one. A pulse lies entirely within its segment.
     fn schedule(&mut self) {
         self.deadline = u64::MAX;
         while let Some(segment) = self.pulses.segments.get(self.segment) {
@@ -178,13 +178,14 @@ impl Generator {
 fn check(segment: &Segment, width: u64, jitter: u64, cpu_hz: u64) -> Result<(), SetupError> {
     let hz = segment.millihertz as f64 / 1000.0;
     if segment.millihertz == 0 {
-        return Err(SetupError("a frequency of 0 Hz has no pulses".into()));
+        return Err(SetupError("a frequency is 0 Hz: give at least 0.001 Hz".into()));
     }
     let period = u128::from(cpu_hz) * 1000 / u128::from(segment.millihertz);
     let needed = u128::from(width) + 2 * u128::from(jitter);
     if period <= needed {
         return Err(SetupError(format!(
-            "{hz} Hz: a period is {period} core cycles, the pulse and its jitter need more than {needed}"
+            "{hz} Hz: a period has {period} core cycles, but pulse and jitter need more than {needed}: \
+            lower the frequency, the width or the jitter"
         )));
     }
     Ok(())
@@ -328,16 +329,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_row_of_pulses_is_refused_in_words() {
+    fn invalid_settings_are_refused_with_a_reason() {
         let error = |change: fn(&mut Pulses)| {
             let mut p = pulses();
             change(&mut p);
             Generator::new(p, 0, CPU_HZ).unwrap_err().to_string()
         };
-        assert_eq!(error(|p| p.pin = 8), "pin 8: there are pins 0 to 7");
+        assert_eq!(error(|p| p.pin = 8), "no pin 8: use pin 0 to 7");
         assert_eq!(
             error(|p| p.segments[0].millihertz = 100_000_000),
-            "100000 Hz: a period is 1800 core cycles, the pulse and its jitter need more than 1800"
+            "100000 Hz: a period has 1800 core cycles, but pulse and jitter need more than 1800: lower \
+            the frequency, the width or the jitter"
         );
         assert!(error(|p| p.segments[0].millihertz = 0).contains("0 Hz"));
         assert!(error(|p| p.segments.clear()).contains("at least one"));

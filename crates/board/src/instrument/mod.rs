@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instruments on a bench beside the board: what they see and drive is what a cable carries.
+//! Instruments outside the board: they see and drive only what a cable carries.
 //!
-//! An instrument knows the time, the levels of pins and their edges. It is given no bus, no memory
-//! and no core, and can name none; it is part of the machine's state, so that a fork has a copy.
+//! An instrument knows the time, and the levels and edges of pins. It has no access to bus, memory or core. It is part
+//! of the machine's state, so a fork has a copy.
 //!
-//! A pin of the board's probed GPIO port is one wire: high while the board drives it high or an
-//! instrument does. Pulses reach the board's input at the cycle they are due, edges have the cycle
-//! at which the wire moved.
+//! Each pin of the board's probed GPIO port is one wire. The wire is high while the board or an instrument drives it
+//! high. A pulse reaches the board's input at the cycle at which it is due. An edge has the cycle at which the wire
+//! changed its level.
 
 mod cables;
 mod generator;
@@ -25,7 +25,7 @@ use crate::bus::Edge;
 /// Pins of the probed port.
 pub const PINS: u8 = 8;
 
-/// An instrument that cannot be set so.
+/// Reason why an instrument cannot have its settings.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SetupError(pub String);
@@ -35,7 +35,7 @@ fn checked_pin(pin: u8) -> Result<(), SetupError> {
         return Ok(());
     }
     let last = PINS - 1;
-    Err(SetupError(format!("pin {pin}: there are pins 0 to {last}")))
+    Err(SetupError(format!("no pin {pin}: use pin 0 to {last}")))
 }
 
 /// Levels of the probed port's wires.
@@ -48,7 +48,7 @@ pub struct Pins {
 arm::state!(Pins: board, outside);
 
 impl Pins {
-    /// Whether the wire is high.
+    /// Returns whether the wire of the pin is high.
     pub fn level(&self, pin: u8) -> bool {
         (self.board | self.outside) >> pin & 1 != 0
     }
@@ -58,7 +58,7 @@ impl Pins {
     }
 }
 
-/// What every instrument does. It gets the time, the pins and their edges, and nothing else.
+/// An instrument. It gets the time, the pins and their edges, and nothing else.
 ///
 /// ```
 /// use board::bus::Edge;
@@ -71,7 +71,7 @@ impl Pins {
 /// }
 /// ```
 ///
-/// The same asking for memory is no program:
+/// An instrument that uses memory does not compile:
 ///
 /// ```compile_fail
 /// use board::bus::Edge;
@@ -84,21 +84,21 @@ impl Pins {
 /// }
 /// ```
 pub trait Instrument {
-    /// When it next drives a pin; `u64::MAX` for never.
+    /// Returns the core cycle at which the instrument next drives a pin; `u64::MAX` for never.
     fn deadline(&self) -> u64 {
         u64::MAX
     }
 
-    /// Its deadline has come: the pin it drives and the level.
+    /// Returns the pin that the instrument drives at its deadline, and the level.
     fn step(&mut self) -> Option<(u8, bool)> {
         None
     }
 
-    /// A wire has moved; `pins` has the levels after it.
+    /// Takes a change of a wire's level. `pins` has the levels after it.
     fn edge(&mut self, _edge: Edge, _pins: &Pins) {}
 }
 
-/// Everything that is connected to the board's pins.
+/// The instruments on the board's pins.
 #[derive(Clone, Debug, Default)]
 pub struct Bench {
     pins: Pins,
@@ -106,7 +106,7 @@ pub struct Bench {
     scopes: Vec<Scope>,
 }
 
-/// A level that a generator gives the board's input.
+/// A level that an instrument gives to an input of the board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Driven {
     pub at: u64,
@@ -114,54 +114,54 @@ pub(crate) struct Driven {
     pub level: bool,
 }
 
-// Instruments are whose who connected them; without them there are pins.
+// Instruments are not saved: a machine with instruments has no snapshot.
 arm::state!(Bench: pins; generators, scopes);
 
 impl Bench {
-    /// Whether nothing is connected.
+    /// Returns whether no instrument is connected.
     pub(crate) fn is_bare(&self) -> bool {
         self.generators.is_empty() && self.scopes.is_empty()
     }
 
-    /// The pulse generators, in the order in which they were connected.
+    /// Returns the pulse generators, in the order in which they were connected.
     pub fn generators(&self) -> &[Generator] {
         &self.generators
     }
 
-    /// The oscilloscopes, in the order in which they were connected.
+    /// Returns the oscilloscopes, in the order in which they were connected.
     pub fn scopes(&self) -> &[Scope] {
         &self.scopes
     }
 
-    /// The wires' levels.
+    /// Returns the levels of the wires.
     pub fn pins(&self) -> Pins {
         self.pins
     }
 
-    /// Whether the pin's wire is driven high from outside the board.
+    /// Returns whether an instrument drives the pin's wire high.
     pub(crate) fn is_driven(&self, pin: u8) -> bool {
         self.pins.outside >> pin & 1 != 0
     }
 
-    /// Connects a generator; its number.
+    /// Connects a generator. Returns its number.
     pub(crate) fn connect_generator(&mut self, generator: Generator) -> usize {
         self.generators.push(generator);
         self.generators.len() - 1
     }
 
-    /// Connects an oscilloscope; its number.
+    /// Connects an oscilloscope. Returns its number.
     pub(crate) fn connect_scope(&mut self, scope: Scope) -> usize {
         self.scopes.push(scope);
         self.scopes.len() - 1
     }
 
-    /// When [`Bench::next_pulse`] has something.
+    /// Returns the core cycle from which [`Bench::next_pulse`] has a level.
     pub(crate) fn deadline(&self) -> u64 {
         let deadlines = self.generators.iter().map(Instrument::deadline);
         deadlines.min().unwrap_or(u64::MAX)
     }
 
-    /// The earliest level that is due at `now`, the first generator's when several are.
+    /// Takes the earliest level that is due by `now`; if several are due at once, that of the first generator.
     pub(crate) fn next_pulse(&mut self, now: u64) -> Option<Driven> {
         let at = self.deadline();
         if at > now || at == u64::MAX {
@@ -172,7 +172,7 @@ impl Bench {
         Some(Driven { at, pin, level })
     }
 
-    /// An instrument drives a pin from now on.
+    /// Sets the level that instruments drive on a pin.
     pub(crate) fn outside(&mut self, driven: Driven) {
         let bit = 1 << driven.pin;
         let outside = self.pins.outside & !bit | u8::from(driven.level) << driven.pin;
@@ -185,7 +185,7 @@ impl Bench {
         );
     }
 
-    /// The board drives these pins high from now on.
+    /// Sets the pins that the board drives high.
     pub(crate) fn board(&mut self, cycle: u64, board: u8) {
         self.moved(cycle, Pins { board, ..self.pins });
     }

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A screen with persistence: how often, that long after a trigger, each channel was high and had
-//! an edge. It needs the same memory however many triggers there are.
+//! A screen with persistence: counts, by time after the trigger, how often each channel was high and had an edge. Its
+//! size does not depend on the number of triggers.
 
 use super::SetupError;
 use crate::bus::Edge;
 
-/// One channel's edges over all triggers, by column.
+/// The edges of one channel over all triggers, by column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// The pin.
     pub pin: u8,
-    /// Triggers just before which it was high.
+    /// Number of triggers just before which the channel was high.
     pub high_before: u64,
-    /// Rises within each column.
+    /// Number of rises in each column.
     pub rises: Vec<u64>,
-    /// Falls within each column.
+    /// Number of falls in each column.
     pub falls: Vec<u64>,
 }
 
 impl Trace {
-    /// For each column, how many of the pictures end it high.
+    /// Returns, for each column, the number of pictures in which the channel is high at its end.
     pub fn high(&self) -> Vec<u64> {
         let both = self.rises.iter().zip(&self.falls);
         let mut high = self.high_before;
@@ -50,8 +50,8 @@ impl Persistence {
     ) -> Result<Persistence, SetupError> {
         if columns == 0 || window < columns as u64 {
             return Err(SetupError(format!(
-                "a screen of {window} core cycles in {columns} columns: at least one column, each at \
-                 least one cycle wide"
+                "a screen of {window} core cycles cannot have {columns} columns: give at least one \
+                column, and at most one for each cycle"
             )));
         }
         let trace = |pin: &u8| Trace {
@@ -70,32 +70,32 @@ impl Persistence {
         })
     }
 
-    /// Width of the screen, core cycles.
+    /// Returns the width of the screen, core cycles.
     pub fn window(&self) -> u64 {
         self.window
     }
 
-    /// Columns of the screen.
+    /// Returns the number of columns.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// Pictures that lie over each other.
+    /// Returns the number of triggers that started a picture.
     pub fn triggers(&self) -> u64 {
         self.triggers
     }
 
-    /// Triggers that came while a picture was being drawn, and started none.
+    /// Returns the number of triggers that started no picture because one was being drawn.
     pub fn ignored(&self) -> u64 {
         self.ignored
     }
 
-    /// The channels, from the top.
+    /// Returns the channels, from the top of the screen.
     pub fn traces(&self) -> &[Trace] {
         &self.traces
     }
 
-    /// A trigger; `before` are the levels before its edge.
+    /// Starts a picture, unless one is being drawn. `before` has the levels before the trigger's edge.
     pub(super) fn trigger(&mut self, cycle: u64, before: u8) {
         if self.since.is_some_and(|since| cycle - since < self.window) {
             self.ignored += 1;

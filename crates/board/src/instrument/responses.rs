@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a stimulus on one pin brought about on another, from recorded edges alone.
+//! Responses on one pin to stimuli on another, from recorded edges alone.
 
 use crate::bus::Edge;
 
-/// One stimulus and what followed it before the next one.
+/// A stimulus with the responses before the next stimulus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// The stimulus's rise, core cycles.
+    /// Core cycle of the rise of the stimulus.
     pub at: u64,
-    /// Cycles to the response's first rise.
+    /// Core cycles to the first rise of the response.
     pub first: Option<u64>,
-    /// Cycles to the response's second rise.
+    /// Core cycles to the second rise of the response.
     pub second: Option<u64>,
-    /// Rises of the response.
+    /// Number of rises of the response.
     pub rises: u32,
 }
 
 /// All stimuli of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Responses {
-    /// In order. The last one is left out: what follows it may lie behind the recording's end.
+    /// Stimuli in order, without the last one: its responses may lie after the end of the recording.
     pub each: Vec<Response>,
-    /// Rises of the response before the first stimulus.
+    /// Number of rises of the response before the first stimulus.
     pub before: u32,
 }
 
 impl Responses {
-    /// Reads the edges of two pins.
+    /// Matches the rises of two pins.
     pub fn new(edges: &[Edge], stimulus: u8, response: u8) -> Responses {
         let mut all = Responses::default();
         for edge in edges.iter().filter(|e| e.level) {
@@ -55,7 +55,7 @@ impl Responses {
         all
     }
 
-    /// From the first to the last stimulus with two responses: the time in which somebody answered.
+    /// Returns the stimuli from the first to the last with two responses: those while the guest's program was running.
     pub fn served(&self) -> &[Response] {
         let twice = |r: &Response| r.second.is_some();
         let first = self.each.iter().position(twice);
@@ -66,7 +66,7 @@ impl Responses {
         }
     }
 
-    /// Stimuli without any response before the next one.
+    /// Returns the number of stimuli without a response before the next stimulus.
     pub fn unanswered(&self) -> usize {
         self.each.iter().filter(|r| r.rises == 0).count()
     }

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An oscilloscope for levels: records edges from its trigger on, and shows what follows a trigger with persistence.
+//! An oscilloscope for levels: records edges from its trigger on, and shows with persistence what follows a trigger.
 
 use super::persistence::Persistence;
 use super::{Instrument, Pins, SetupError, checked_pin};
 use crate::bus::Edge;
 
-/// What starts a picture.
+/// The edge that starts a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trigger {
-    /// The pin.
+    /// Pin of the edge.
     pub pin: u8,
-    /// On its rise, not its fall.
+    /// Whether the edge is a rise. Otherwise it is a fall.
     pub rising: bool,
 }
 
-/// What an oscilloscope is set to.
+/// Settings of an oscilloscope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScopeSetup {
     /// Pins with a probe, from the top of the screen.
     pub channels: Vec<u8>,
-    /// Without one, recording begins at once and nothing is on the screen.
+    /// The trigger. Without one, recording begins at once and there is no screen.
     pub trigger: Option<Trigger>,
-    /// Edges that its memory holds.
+    /// Number of edges that the memory holds.
     pub depth: usize,
     /// Width of the screen, core cycles.
     pub window: u64,
-    /// Columns of the screen.
+    /// Number of columns of the screen.
     pub columns: usize,
 }
 
 impl ScopeSetup {
-    /// A million edges, a screen of 1000 columns, from the first rise of `pin`.
+    /// Returns settings with a million edges and 1000 columns, triggered by rises of `pin`.
     #[cfg(test)]
     pub(crate) fn triggered(channels: Vec<u8>, pin: u8, window: u64) -> ScopeSetup {
         ScopeSetup {
@@ -43,18 +43,18 @@ impl ScopeSetup {
     }
 }
 
-/// What is in the memory.
+/// Contents of the memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Capture {
-    /// Where recording began, core cycles; nothing was recorded without one.
+    /// Core cycle at which recording began, if it has begun.
     pub from: Option<u64>,
-    /// Pins that were high just before that, bit n is pin n.
+    /// Pins that were high just before that cycle; bit n is pin n.
     pub initial: u8,
     /// Edges of the channels.
     pub edges: Vec<Edge>,
-    /// Edges that found the memory full.
+    /// Number of edges that were lost because the memory was full.
     pub lost: u64,
-    /// When the first of them came; the recording is whole up to here.
+    /// Core cycle of the first lost edge: the recording is complete up to here.
     pub lost_from: Option<u64>,
 }
 
@@ -68,10 +68,10 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// Waits for its trigger from core cycle `now` on.
+    /// Makes an oscilloscope that waits for its trigger from core cycle `now` on.
     ///
     /// # Errors
-    /// When there is no such pin, nothing to see or nowhere to put it.
+    /// Fails when a pin does not exist, or when there are no channels, no memory or no columns.
     pub fn new(setup: ScopeSetup, now: u64, pins: Pins) -> Result<Scope, SetupError> {
         let trigger = setup.trigger.iter().map(|t| t.pin);
         for pin in setup.channels.iter().copied().chain(trigger) {
@@ -80,11 +80,11 @@ impl Scope {
         let mask = setup.channels.iter().fold(0u8, |mask, pin| mask | 1 << pin);
         if mask.count_ones() as usize != setup.channels.len() || mask == 0 {
             return Err(SetupError(
-                "each channel is a pin of its own, and there is one".into(),
+                "give at least one channel, and each pin at most once".into(),
             ));
         }
         if setup.depth == 0 {
-            return Err(SetupError("a memory for no edge records nothing".into()));
+            return Err(SetupError("the memory is empty: give a depth of at least one edge".into()));
         }
         let screen = match setup.trigger {
             Some(_) => Some(Persistence::new(
@@ -107,17 +107,17 @@ impl Scope {
         })
     }
 
-    /// What it is set to.
+    /// Returns the settings.
     pub fn setup(&self) -> &ScopeSetup {
         &self.setup
     }
 
-    /// What it recorded.
+    /// Returns the recording.
     pub fn capture(&self) -> &Capture {
         &self.capture
     }
 
-    /// The screen, when it has a trigger.
+    /// Returns the screen, if there is a trigger.
     pub fn screen(&self) -> Option<&Persistence> {
         self.screen.as_ref()
     }
@@ -167,7 +167,7 @@ mod tests {
         }
     }
 
-    /// Plays edges of which each toggles its pin.
+    /// Plays edges: each toggles its pin.
     fn play(scope: &mut Scope, toggles: &[(u64, u8)]) -> Vec<Edge> {
         let mut pins = Pins::default();
         let mut edges = Vec::new();
@@ -228,11 +228,11 @@ mod tests {
         };
         assert_eq!(
             error(|s| s.channels = vec![8]),
-            "pin 8: there are pins 0 to 7"
+            "no pin 8: use pin 0 to 7"
         );
-        assert!(error(|s| s.channels = vec![]).contains("there is one"));
-        assert!(error(|s| s.channels = vec![1, 1]).contains("of its own"));
-        assert!(error(|s| s.depth = 0).contains("records nothing"));
+        assert!(error(|s| s.channels = vec![]).contains("at least one channel"));
+        assert!(error(|s| s.channels = vec![1, 1]).contains("at most once"));
+        assert!(error(|s| s.depth = 0).contains("at least one edge"));
         assert!(error(|s| s.columns = 0).contains("column"));
         assert!(error(|s| s.trigger.as_mut().unwrap().pin = 9).contains("pin 9"));
     }

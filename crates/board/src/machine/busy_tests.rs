@@ -4,9 +4,9 @@
 
 use super::{BoardSpec, Boot, Machine};
 
-/// Vectors at 0. Timer 0 interrupts every 100 us and counts in r3. The loop updates words 64 bytes
-/// apart under 16 KB at 1 MB, and every 256 turns moves GPIO 0 pin 0, prints a letter, and every
-/// 1024 turns waits for an interrupt. I-cache on.
+/// Vectors at 0. Timer 0 interrupts every 100 us, and the handler counts in r3. The loop updates words 64 bytes apart
+/// within 16 KB at 1 MB. Every 256 turns it moves GPIO 0 pin 0 and prints a letter; every 1024 turns it waits for an
+/// interrupt. The I-cache is on.
 pub(crate) const BUSY: &[u32] = &[
     // b reset; six vectors b .; b irq; b .
     0xea00_0006,
@@ -76,19 +76,19 @@ pub(crate) const BUSY: &[u32] = &[
 /// str r8, [r5, r7]: makes the line dirty.
 pub(crate) const STORE: u32 = 0xe785_8007;
 
-/// Identity page tables for [`BUSY`], RAM write-back, and a start that turns MMU and caches on.
-/// The loop loads from a line that it has not met, works on it, and executes `second`.
+/// Makes a machine that runs [`BUSY`] with identity page tables, write-back RAM, MMU and caches. The loop loads from a
+/// line that it has not used before, computes with the word, and executes `second`.
 pub(crate) fn cached(board: &str, second: u32) -> Machine {
     // add r8, r8, r6; eor r8, r8, r3
     cached_with(board, [0xe088_8006, 0xe028_8003, second])
 }
 
-/// The same, and what is executed before `second`.
+/// Makes a machine like [`cached`], whose loop executes these three instructions after its load.
 pub(crate) fn cached_with(board: &str, executed: [u32; 3]) -> Machine {
     cached_in(board, executed, 16 << 20)
 }
 
-/// The same with so much RAM.
+/// Makes a machine like [`cached_with`], with `ram_bytes` of RAM.
 pub(crate) fn cached_in(board: &str, executed: [u32; 3], ram_bytes: u32) -> Machine {
     const TABLE: usize = 0x4000;
     const START: usize = 0x3000;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Snapshots with one field replaced, as only somebody makes them who can make their hash, too: they are refused, or the
-//! machine goes on with what they say. Row N of the third review was a packet's number of 200 and a clock near 2^64.
+//! Snapshots with one forged field. Only an attacker who can also forge the hash could make them. They are refused, or
+//! the machine continues with the forged value; it never panics.
 
 use super::busy_tests::{STORE, cached_in};
 use super::*;
 use crate::link::Rate;
 use arm::{Bus as _, Pa, Saved, State as _, Width};
 
-/// What is put in a field's place, and in parts of two fields: as numbers of 64, 32 and 8 bits.
+/// Forged values, as numbers of 64, 32 and 8 bits. At odd places they replace parts of two fields.
 const FORGED: [&[u8]; 6] = [
     &[0xf0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff],
     &[0xff; 8],
@@ -17,7 +17,7 @@ const FORGED: [&[u8]; 6] = [
     &[0],
 ];
 
-/// Uses all that a bus has, however it is.
+/// Uses every part of a bus, whatever state it is in.
 fn use_all(bus: &mut SystemBus, spec: &BoardSpec, mut now: u64) {
     bus.send(now, b"x");
     for _ in 0..2 {
@@ -37,7 +37,7 @@ fn use_all(bus: &mut SystemBus, spec: &BoardSpec, mut now: u64) {
         }
         let frame = [&[0xff; 12][..], &[0; 50]].concat();
         bus.with_link(|link| link.send(now, frame, true, false));
-        // Commands: allocate, take off and release, release, send; clear the queues.
+        // Commands: allocate, remove and release, release, send, clear the queues.
         for (at, value) in [
             (14, 2),
             (0, 0x20),
@@ -61,7 +61,7 @@ fn use_all(bus: &mut SystemBus, spec: &BoardSpec, mut now: u64) {
     bus.save(&mut Vec::new());
 }
 
-/// Where the chip is on every board.
+/// Address of the network controller on every board.
 const NETWORK: u32 = 0x1001_0000;
 
 #[test]
@@ -71,7 +71,7 @@ fn forged_devices_are_refused_or_used_and_never_panic() {
     let busy = {
         let mut bus = SystemBus::new(&spec).unwrap();
         bus.send(0, b"xyz");
-        // A frame each is received, waits and is on the wire.
+        // Three frames: one is received, one waits, and one is on the wire.
         let writes = [
             (14, 0),
             (4, 0x300),
@@ -121,14 +121,14 @@ fn forged_devices_are_refused_or_used_and_never_panic() {
     assert!(refused > 500 && used > 500, "{refused} {used}");
 }
 
-/// How many bytes of a snapshot are the core's.
+/// Returns the number of bytes of a snapshot up to the end of the core.
 fn of_core(machine: &Machine, snapshot: &[u8]) -> usize {
     let mut bus = Vec::new();
     machine.cpu.bus.save(&mut bus);
     snapshot.len() - bus.len()
 }
 
-/// What a snapshot has before the core: of which board it is, and how much of the console was taken.
+/// Bytes of a snapshot before the core: the board's hash, and the number of console bytes that were taken.
 const HEAD: usize = 32 + 8;
 
 #[test]
@@ -148,14 +148,14 @@ fn forged_cores_are_refused_or_go_on_and_never_panic() {
         m.run_for(Duration::from_micros(700));
         let saved = m.snapshot().unwrap();
         let end = of_core(&m, &saved);
-        // Registers are at its beginning, write buffer and counters at its end.
+        // Registers are at the beginning of the core's state, write buffer and counters at its end.
         let ends = (HEAD..500).chain(end - 1000..end).step_by(step);
         let (mut refused, mut used) = (0, 0);
         for at in ends.chain((500..end - 1000).step_by(997)) {
             for forged in FORGED.iter().step_by(2).filter(|f| at + f.len() <= end) {
                 let mut bytes = saved.clone();
                 bytes[at..at + forged.len()].copy_from_slice(forged);
-                // In place of what was there: a new core takes long to make.
+                // Restored into the existing core: making a new core takes long.
                 m.ended = None;
                 if m.cpu.restore(&mut Saved::new(&bytes[HEAD..])).is_err() {
                     refused += 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A machine as bytes, and from bytes.
+//! Snapshots: saves a machine as bytes, and restores it.
 
 use super::{Machine, SetupError};
 use crate::bus::SystemBus;
@@ -7,7 +7,7 @@ use crate::observed::BoardBus;
 use crate::spec::BoardSpec;
 use arm::{Cpu, Damaged, Saved, State};
 
-/// Why there is no machine for a snapshot.
+/// Reason why a snapshot cannot be restored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RestoreError {
     /// The board cannot be made.
@@ -25,9 +25,9 @@ impl From<Damaged> for RestoreError {
 }
 
 impl<B: BoardBus + State> Machine<B> {
-    /// The machine's whole state, from which [`Machine::restored`] makes one that goes on with the
-    /// same bytes and cycles. Watchpoints and who looks on are not in it. `None` for a
-    /// machine that does not go on, or has instruments connected.
+    /// Returns the machine's whole state. [`Machine::restored`] makes a machine of it that continues with the same
+    /// bytes and cycles. Watchpoints and the observer are not saved. Returns `None` for a machine that cannot continue
+    /// or has instruments connected.
     pub fn snapshot(&self) -> Option<Vec<u8>> {
         let Machine {
             cpu,
@@ -46,15 +46,15 @@ impl<B: BoardBus + State> Machine<B> {
 }
 
 impl Machine {
-    /// The machine that `snapshot` was taken of, whose board was this.
+    /// Restores a machine from a snapshot that was taken on the board `spec`.
     ///
     /// # Errors
-    /// When the bytes are no snapshot of this board, as far as that can be told from them: bytes
-    /// that may have been damaged are to be checked by a hash before.
+    /// Fails when the bytes are not a snapshot of this board, as far as they show it. If the bytes may be damaged,
+    /// check them with a hash first.
     pub fn restored(spec: BoardSpec, snapshot: &[u8]) -> Result<Machine, RestoreError> {
-        let (of, snapshot) = snapshot.split_at_checked(32).unwrap_or_default();
-        if of != spec.identity().as_bytes() {
-            return Err(RestoreError::Damaged("another board's"));
+        let (board, snapshot) = snapshot.split_at_checked(32).unwrap_or_default();
+        if board != spec.identity().as_bytes() {
+            return Err(RestoreError::Damaged("it is of another board"));
         }
         let bus = SystemBus::new(&spec).map_err(SetupError::Part)?;
         let mut from = Saved::new(snapshot);
@@ -63,7 +63,9 @@ impl Machine {
         machine.cpu.restore(&mut from)?;
         from.end()?;
         if machine.console_taken > machine.console_log().len() {
-            return Err(RestoreError::Damaged("the console has not printed as much"));
+            return Err(RestoreError::Damaged(
+                "more of the console's output was taken than it printed",
+            ));
         }
         Ok(machine)
     }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A machine goes on from its snapshot as if nothing had been, wherever that was taken.
+//! A restored machine continues like the original, wherever its snapshot was taken.
 
 use super::busy_tests::{BUSY, STORE, cached};
 use super::tests::{RESET, machine, state};
 use super::*;
 
-/// ldr r8, [r5, r7, lsl #1]: another line, while the bus still has the first.
+/// ldr r8, [r5, r7, lsl #1]: loads another line while the bus still transfers the first.
 const LOAD: u32 = 0xe795_8087;
 
-/// Saves and restores at `count` places at most `apart` cycles apart, and compares further on.
+/// Saves and restores at `count` cycles, which are at most `apart` cycles apart, and compares the machines some time
+/// later.
 fn check(mut straight: Machine, count: u32, apart: u64, seed: u64) {
     let mut random = seed;
     for _ in 0..count {
@@ -25,7 +26,7 @@ fn check(mut straight: Machine, count: u32, apart: u64, seed: u64) {
         assert_eq!(fork.run_until(further), restored.run_until(further));
         assert!(restored.snapshot() == fork.snapshot(), "saved at {next}");
     }
-    // A snapshot has all of this in it; if it had not, its being the same would say nothing.
+    // The snapshot must contain this state: otherwise equal snapshots would prove nothing.
     let saved = straight.snapshot().unwrap();
     let restored = Machine::restored(straight.spec().clone(), &saved).unwrap();
     assert_eq!(state(&restored), state(&straight));

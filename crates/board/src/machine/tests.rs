@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The programs are hand-written; the listing stands above each.
+//! The programs are written by hand. The listing of each is above it.
 
 use super::busy_tests::BUSY;
 use super::*;
 use crate::spec::DEFAULT_BOARD;
 
-/// 1: wait until UART0 has a byte; send it back plus one; b 1b.
+/// 1: wait until UART0 has a byte; send the byte plus one; b 1b.
 const ECHO: &[u32] = &[
     0xe59f_4018,
     0xe594_0018,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! RAM as saved: the pages that are not all zero.
+//! Saves RAM: only the pages that are not all zero.
 
 use super::Sdram;
 use arm::{Damaged, Saved, State};

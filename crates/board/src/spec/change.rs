@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A number of a board file that is another one for once: `caches.dcache_bytes=32K`.
+//! A changed number of a board file, such as `caches.dcache_bytes=32K`. The file stays as it is.
 
 use super::reader::SpecError;
 use crate::suggest::did_you_mean;
@@ -7,12 +7,12 @@ use std::fmt;
 use std::str::FromStr;
 use toml::{Table, Value};
 
-/// What messages call them instead of a file.
+/// Name in messages, in place of a file.
 const PLACE: &str = "--set";
-/// Key and words of their source in `[sources]`.
+/// Key and text of the source of changed numbers in `[sources]`.
 const SOURCE: (&str, &str) = ("--set", "set by the user, instead of the board file's");
 
-/// A key and its value, as they were written.
+/// A key and its new value, as the user wrote them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     key: String,
@@ -20,7 +20,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// What it changes.
+    /// Returns the key of the number.
     pub fn key(&self) -> &str {
         &self.key
     }
@@ -36,7 +36,7 @@ impl FromStr for Change {
     type Err = SpecError;
 
     fn from_str(text: &str) -> Result<Change, SpecError> {
-        // Names of boards have changes behind a plus.
+        // A plus separates changes in the name of a board.
         let pair = text.split_once('=').filter(|_| !text.contains('+'));
         match pair {
             Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => {
@@ -47,7 +47,7 @@ impl FromStr for Change {
             }
             _ => Err(error(
                 text,
-                "is not KEY=VALUE: caches.dcache_bytes=32K".to_owned(),
+                "is not KEY=VALUE, as in caches.dcache_bytes=32K".to_owned(),
             )),
         }
     }
@@ -61,8 +61,8 @@ fn error(key: &str, problem: String) -> SpecError {
     }
 }
 
-/// Puts the changes into a board file's table. A register that says how large the caches are says so
-/// of the file's, and goes with them.
+/// Changes the table of a board file. A change of a cache also removes the cache type register `ctr`, which describes
+/// the caches of the file, unless `ctr` is changed too.
 pub(super) fn apply(root: &mut Table, changes: &[Change]) -> Result<(), SpecError> {
     if changes.is_empty() {
         return Ok(());
@@ -72,8 +72,9 @@ pub(super) fn apply(root: &mut Table, changes: &[Change]) -> Result<(), SpecErro
         let key = change.key.as_str();
         if !keys.iter().any(|known| known == key) {
             let near = meant(key, &keys);
-            let all = "`warmswitch list keys --board BOARD` has all";
-            return Err(error(key, format!("no number of this board{near} {all}")));
+            let all = "`warmswitch list keys --board BOARD` lists all keys";
+            let problem = format!("is not the key of a number of this board{near} {all}");
+            return Err(error(key, problem));
         }
         let mut number = Table::new();
         number.insert("value".to_owned(), number_of(key, &change.value)?);
@@ -101,8 +102,8 @@ fn inner<'a>(root: &'a mut Table, path: &str) -> Option<&'a mut Table> {
     parts.try_fold(root, |table, part| table.get_mut(part)?.as_table_mut())
 }
 
-/// The key that has most words of the typed one in it: `dcache` is `caches.dcache_bytes`. Without such a key, the
-/// nearest spelling.
+/// Suggests the key that shares most words with the typed one: `caches.dcache_bytes` for `dcache`. If no key shares a
+/// word, suggests the nearest spelling.
 fn meant(typed: &str, keys: &[String]) -> String {
     let lower = typed.to_lowercase();
     let words: Vec<&str> = lower
@@ -121,7 +122,7 @@ fn meant(typed: &str, keys: &[String]) -> String {
     }
 }
 
-/// Paths of all numbers with an origin.
+/// Returns the key paths of all numbers.
 pub(super) fn numbers(table: &Table, path: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (key, value) in table {
@@ -139,7 +140,7 @@ pub(super) fn numbers(table: &Table, path: &str) -> Vec<String> {
     found
 }
 
-/// A number as people write it: `0x4000`, `32K`, `200MHz`, `1.5`.
+/// Reads a number in the forms `0x4000`, `32K`, `200MHz` and `1.5`.
 fn number_of(key: &str, text: &str) -> Result<Value, SpecError> {
     let plain = text.replace('_', "");
     if let Some(hex) = plain.strip_prefix("0x") {
@@ -161,8 +162,8 @@ fn number_of(key: &str, text: &str) -> Result<Value, SpecError> {
             .ok_or_else(|| {
                 let known: Vec<&str> = units(key).iter().map(|(names, _)| names[0]).collect();
                 let problem = match known.as_slice() {
-                    [] => format!("\"{text}\": this number has no unit \"{unit}\""),
-                    known => format!("\"{text}\": no unit \"{unit}\" here: {}", known.join(", ")),
+                    [] => format!("\"{text}\": this number has no unit: remove \"{unit}\""),
+                    known => format!("\"{text}\": unknown unit \"{unit}\": use {}", known.join(", ")),
                 };
                 error(key, problem)
             })?,
@@ -188,7 +189,7 @@ fn number_of(key: &str, text: &str) -> Result<Value, SpecError> {
 
 type Units = &'static [(&'static [&'static str], i64)];
 
-/// Units that a key's number can be given in, its own is the first.
+/// Returns the units that the number of a key can have. The first is the key's own.
 fn units(key: &str) -> Units {
     const BYTES: Units = &[
         (&["B"], 1),
@@ -232,11 +233,11 @@ mod tests {
         let wrong = value("caches.ways", "4K").unwrap_err();
         assert_eq!(
             wrong,
-            "--set: caches.ways: \"4K\": this number has no unit \"K\""
+            "--set: caches.ways: \"4K\": this number has no unit: remove \"K\""
         );
         let wrong = value("clocks.cpu_hz", "200KB").unwrap_err();
         assert!(
-            wrong.ends_with("no unit \"KB\" here: Hz, kHz, MHz, GHz"),
+            wrong.ends_with("unknown unit \"KB\": use Hz, kHz, MHz, GHz"),
             "{wrong}"
         );
         for bad in ["x", "0xg", "1e999", "99999999999999999G", "-", "K"] {

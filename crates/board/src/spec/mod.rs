@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boards as data: core, clocks, caches, memory timing, and the peripheral set they sit on.
+//! Boards as data: core, clocks, caches, memory timing, and peripherals.
 //!
-//! The files are `boards/*.toml` and `boards/machine/*.toml`, read at run time; those of the repository
-//! are built in as well, for tests and for a program without its tree.
-//! Every number has a source and a confidence (see [`reader`]).
+//! The files are `boards/*.toml` and `boards/machine/*.toml`, which are read at run time. The files of the repository
+//! are also built in, for tests and for a program that runs without the repository. Every number has a source and a
+//! confidence (see [`reader`]).
 
 mod change;
 mod peripherals;
@@ -20,7 +20,7 @@ use arm::model::{self, Core};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The board used when none is named.
+/// The board that is used when none is named.
 pub const DEFAULT_BOARD: &str = "sam9263";
 
 const BOARDS: &[(&str, &str)] = &[
@@ -39,25 +39,25 @@ const MACHINES: &[(&str, &str)] = &[(
     include_str!("../../../../boards/machine/versatilepb.toml"),
 )];
 
-/// SDRAM timing, in bus clocks unless said otherwise.
+/// SDRAM timing. Times are in bus clocks unless the field names another unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SdramSpec {
-    /// From the bus grant to the critical word, the row being open.
+    /// Time from the bus grant to the critical word when the row is open.
     pub first_word_row_hit_bus: u32,
-    /// The same when another row, or none, is open in the bank.
+    /// Time from the bus grant to the critical word when another row, or none, is open in the bank.
     pub first_word_row_miss_bus: u32,
-    /// Every further word of a burst; fractions allowed.
+    /// Time of each further word of a burst; may be a fraction.
     pub clk_per_word_bus: f64,
-    /// Before the first word of a write burst.
+    /// Time before the first word of a write burst.
     pub write_setup_bus: u32,
-    /// Banks, a power of two.
+    /// Number of banks, a power of two.
     pub banks: u32,
-    /// Bytes of a row, over the whole bus width; a power of two from 1 KB on, so that a burst is within a row: no core's
-    /// crosses a multiple of 1 KB.
+    /// Bytes of a row, over the whole bus width: a power of two, at least 1 KB. No burst of a core crosses a multiple
+    /// of 1 KB, so each burst stays within a row.
     pub row_bytes: u32,
-    /// Time between refreshes in nanoseconds; each closes all rows.
+    /// Time between refreshes, ns. Each refresh closes all rows.
     pub refresh_interval_ns: u32,
-    /// Time a refresh occupies the SDRAM (tRC).
+    /// Time for which a refresh occupies the SDRAM (tRC).
     pub refresh_busy_bus: u32,
 }
 
@@ -66,7 +66,7 @@ pub struct SdramSpec {
 pub struct BoardSpec {
     /// Name on the command line.
     pub name: String,
-    /// One line for lists.
+    /// Title for lists, one line.
     pub title: String,
     /// Core clock, Hz.
     pub cpu_hz: u64,
@@ -78,13 +78,13 @@ pub struct BoardSpec {
     pub ctr: u32,
     /// Bytes of RAM.
     pub ram_bytes: u32,
-    /// Where the chip itself has its SDRAM; a note, the simulated one is at the machine's place.
+    /// Address of the SDRAM on the real chip, for information only: the machine file places the simulated RAM.
     pub soc_ram_base: u32,
     /// Memory timing.
     pub sdram: SdramSpec,
-    /// A read from a peripheral, bus clocks.
+    /// Time of a read from a peripheral, bus clocks.
     pub peripheral_read_bus: u32,
-    /// A write to a peripheral, bus clocks.
+    /// Time of a write to a peripheral, bus clocks.
     pub peripheral_write_bus: u32,
     /// The peripherals.
     pub peripherals: Peripherals,
@@ -92,7 +92,7 @@ pub struct BoardSpec {
     pub quantities: Vec<Quantity>,
 }
 
-/// Names of the built-in boards, the default first.
+/// Returns the names of the built-in boards, the default first.
 pub fn board_names() -> Vec<&'static str> {
     BOARDS.iter().map(|b| b.0).collect()
 }
@@ -101,16 +101,16 @@ pub fn board_names() -> Vec<&'static str> {
 const LARGEST_FILE: u64 = 1 << 20;
 
 impl BoardSpec {
-    /// A hash that tells boards apart that differ in anything.
+    /// Returns a hash. Boards with any difference have different hashes.
     pub fn identity(&self) -> blake3::Hash {
-        // Nothing but data is in it, so that its debug form has all.
+        // A board is plain data, so its debug form has all of it.
         blake3::hash(format!("{self:?}").as_bytes())
     }
 
-    /// A built-in board.
+    /// Returns a built-in board.
     ///
     /// # Errors
-    /// When there is none of this name; the message has the nearest one.
+    /// Fails when no built-in board has this name. The message has the nearest name.
     pub fn named(name: &str) -> Result<BoardSpec, SpecError> {
         match BOARDS.iter().find(|b| b.0 == name) {
             Some((_, text)) => BoardSpec::parse(&format!("boards/{name}.toml"), text),
@@ -122,11 +122,11 @@ impl BoardSpec {
         }
     }
 
-    /// A board from a file, with some numbers changed, which become a part of its name. Its machine is in
-    /// the directory `machine` beside it, else in that of `data`.
+    /// Reads a board from a file and changes some of its numbers. The changes become part of its name. The board's
+    /// machine file is in the directory `machine` next to the board file, or else in `machine` of `data`.
     ///
     /// # Errors
-    /// When a file cannot be read, or for the first mistake in it.
+    /// Fails when a file cannot be read, and at the first mistake in it.
     pub fn from_file(path: &Path, data: &Path, changes: &[Change]) -> Result<BoardSpec, SpecError> {
         let beside = path.parent().unwrap_or(Path::new(""));
         let machines = Machines::In(&[&beside.join("machine"), &data.join("machine")]);
@@ -134,7 +134,7 @@ impl BoardSpec {
         Ok(BoardSpec::with_machines(&file, &text, changes, &machines)?.0)
     }
 
-    /// Every number of a board from a file, in the file's order, with what it may be.
+    /// Returns every number of a board file with its limits, in the order in which they are read.
     ///
     /// # Errors
     /// As [`BoardSpec::from_file`].
@@ -155,10 +155,10 @@ impl BoardSpec {
         Ok(numbers.filter_map(limits).collect())
     }
 
-    /// Reads a board file's text, the machine being a built-in one; `file` is what messages call it.
+    /// Parses the text of a board file that names a built-in machine. `file` is its name in messages.
     ///
     /// # Errors
-    /// The first mistake found.
+    /// Fails at the first mistake.
     pub fn parse(file: &str, text: &str) -> Result<BoardSpec, SpecError> {
         Ok(BoardSpec::with_machines(file, text, &[], &Machines::BuiltIn)?.0)
     }
@@ -237,13 +237,13 @@ impl BoardSpec {
         Ok(())
     }
 
-    /// Core cycles of a whole number of nanoseconds of board time, rounded down.
+    /// Converts nanoseconds of board time to core cycles, rounded down.
     pub fn cycles_of_ns(&self, ns: u64) -> u64 {
         (u128::from(ns) * u128::from(self.cpu_hz) / 1_000_000_000) as u64
     }
 }
 
-/// A file's name for messages, and its text.
+/// Reads a file. Returns its name for messages and its text.
 fn read(path: &Path) -> Result<(String, String), SpecError> {
     let file = path.display().to_string();
     let bytes = crate::boot::read_at_most(path, LARGEST_FILE);
@@ -258,10 +258,10 @@ fn read(path: &Path) -> Result<(String, String), SpecError> {
     }
 }
 
-/// Where machine files are looked for.
+/// Places to look for machine files.
 enum Machines<'a> {
     BuiltIn,
-    /// In the first of these directories that has it.
+    /// The first of these directories that has the file.
     In(&'a [&'a Path]),
 }
 
@@ -313,13 +313,15 @@ fn clocks(root: &Section<'_>) -> Result<(u64, u64), SpecError> {
     let clocks = root.section("clocks", &["cpu_hz", "bus_hz"])?;
     let cpu_hz = clocks.integer("cpu_hz", 1_000_000..=2_000_000_000, " Hz")?;
     let bus_hz = clocks.integer("bus_hz", 1_000_000..=2_000_000_000, " Hz")?;
-    let problem = || format!("the core's {cpu_hz} Hz is not 1 to 16 times the bus's {bus_hz} Hz");
+    let problem = || {
+        format!("the core clock of {cpu_hz} Hz is not 1 to 16 times the bus clock of {bus_hz} Hz")
+    };
     clocks.narrow(("bus_hz", bus_hz), cpu_hz.div_ceil(16)..=cpu_hz, problem)?;
     clocks.narrow(("cpu_hz", cpu_hz), bus_hz..=16 * bus_hz, problem)?;
     Ok((cpu_hz, bus_hz))
 }
 
-/// Instruction side, data side, cache type register.
+/// Instruction cache, data cache, and cache type register.
 type Caches = (arm::CacheGeometry, arm::CacheGeometry, u32);
 
 fn caches(root: &Section<'_>, core: &Core) -> Result<Caches, SpecError> {
@@ -359,8 +361,9 @@ fn caches(root: &Section<'_>, core: &Core) -> Result<Caches, SpecError> {
             return Err(caches.error(
                 "ctr",
                 format!(
-                    "{ctr:#010x} says {size} bytes in {ways} ways of {}-byte lines for the {side} \
-                     side, the cache has {} in {} of 32: leave it out, or write {right:#010x}",
+                    "{ctr:#010x} describes a {side} cache of {size} bytes in {ways} ways of {}-byte \
+                    lines, but the board's has {} bytes in {} ways of 32-byte lines: remove ctr, or \
+                    write {right:#010x}",
                     8 << words,
                     geometry.size,
                     geometry.ways
@@ -370,7 +373,7 @@ fn caches(root: &Section<'_>, core: &Core) -> Result<Caches, SpecError> {
     }
     caches.narrow(("ctr", ctr.into()), right.into()..=right.into(), || {
         format!(
-            "{ctr:#010x} is not what {} reads: leave it out, or write {right:#010x}",
+            "{ctr:#010x} is not the cache type register of {}: remove ctr, or write {right:#010x}",
             core.name
         )
     })?;
@@ -392,7 +395,7 @@ fn core_timing(root: &Section<'_>, core: &Core) -> Result<arm::CostTable, SpecEr
     let lines_tested_per_op = match core.test_and_clean {
         true => t.integer(tested, 1..=4096, "")? as u32,
         false if t.has(tested) => {
-            let problem = format!("{} has no such operation: leave it out", core.name);
+            let problem = format!("{} has no test-and-clean operation: remove this key", core.name);
             return Err(t.error(tested, problem));
         }
         false => 0,

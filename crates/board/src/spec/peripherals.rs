@@ -1,47 +1,47 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The peripheral set a board sits on: devices, wires between them, and what is ignored.
+//! The peripherals of a board: devices, wires between them, and ignored regions.
 
 use super::reader::{Document, Quantity, Section, SpecError};
 use crate::device::parts;
 use crate::suggest::did_you_mean;
 use std::collections::BTreeMap;
 
-/// Device regions are whole pages of this size.
+/// Size of a page, bytes. Device regions are whole pages.
 pub const PAGE: u32 = 4096;
 
-/// A device as the machine file places it.
+/// A device of the machine file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceSpec {
-    /// Name within the machine: `uart0`.
+    /// Name within the machine, such as `uart0`.
     pub name: String,
     /// Part name, as in [`parts::names`].
     pub part: String,
     /// Physical address.
     pub base: u32,
-    /// Bytes, a multiple of [`PAGE`].
+    /// Size in bytes, a multiple of [`PAGE`].
     pub size: u32,
     /// The part's own clock, Hz.
     pub clock_hz: Option<u64>,
-    /// Wait states beyond those of every peripheral, bus clocks per transfer.
+    /// Wait states in addition to those of every peripheral, bus clocks per transfer.
     pub wait_bus: u32,
     /// Further values of the part.
     pub values: BTreeMap<String, u64>,
 }
 
-/// A region that exists on the board and is not modelled on purpose.
+/// A region that exists on the real board and is not modelled on purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IgnoredSpec {
-    /// What it is.
+    /// Name of the region.
     pub name: String,
     /// Physical address.
     pub base: u32,
-    /// Bytes, a multiple of [`PAGE`].
+    /// Size in bytes, a multiple of [`PAGE`].
     pub size: u32,
     /// Why it is not modelled.
     pub reason: String,
 }
 
-/// Where a wire ends.
+/// End of a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sink {
     /// Input pin of a device (index into the devices).
@@ -50,37 +50,37 @@ pub enum Sink {
     Irq,
     /// The core's fast interrupt request.
     Fiq,
-    /// The board's reset: the run ends.
+    /// The board's reset, which ends the run.
     Reset,
 }
 
-/// A wire: output `pin` of device `from`, to `to`.
+/// A wire from output `pin` of device `from` to `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wire {
-    /// Index of the device that drives it.
+    /// Index of the device that drives the wire.
     pub from: usize,
-    /// Its output.
+    /// Output of that device.
     pub pin: u32,
-    /// Where it ends.
+    /// End of the wire.
     pub to: Sink,
 }
 
-/// A peripheral set.
+/// The peripherals of a machine file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Peripherals {
-    /// Name, as boards give it.
+    /// Name in board files.
     pub name: String,
-    /// One line for lists.
+    /// Title for lists, one line.
     pub title: String,
-    /// QEMU's machine with the same peripherals.
+    /// QEMU's machine with these peripherals.
     pub qemu: String,
-    /// What the root of a device tree for this machine is compatible with.
+    /// `compatible` of the root of a device tree for this machine.
     pub compatible: String,
     /// Machine number passed in r1 at boot.
     pub machine_id: u32,
     /// Physical address of the RAM.
     pub ram_base: u32,
-    /// Index of the device that is the console.
+    /// Index of the device with the console.
     pub console: usize,
     /// Index of the device whose outputs 1 to 8 are the pins that instruments see.
     pub probes: usize,
@@ -90,20 +90,20 @@ pub struct Peripherals {
     pub devices: Vec<DeviceSpec>,
     /// The wires.
     pub wires: Vec<Wire>,
-    /// Regions not modelled.
+    /// Regions that are not modelled on purpose.
     pub ignored: Vec<IgnoredSpec>,
     /// Every number with its origin.
     pub quantities: Vec<Quantity>,
 }
 
 impl Peripherals {
-    /// Index of the device that drives the core's nIRQ; one behind the last where there is none.
+    /// Returns the index of the device that drives the core's nIRQ, or the number of devices if none does.
     pub(crate) fn interrupts(&self) -> usize {
         let wire = self.wires.iter().find(|wire| wire.to == Sink::Irq);
         wire.map_or(self.devices.len(), |wire| wire.from)
     }
 
-    /// Names of the devices whose interrupts come in at that input of the controller at the core.
+    /// Returns the names of the devices that drive input `line` of the interrupt controller at the core.
     pub fn interrupt_sources(&self, line: u32) -> Vec<&str> {
         let to = Sink::Device(self.interrupts(), line);
         let wires = self.wires.iter().filter(|wire| wire.to == to);
@@ -111,10 +111,10 @@ impl Peripherals {
         devices.map(|device| device.name.as_str()).collect()
     }
 
-    /// Reads a machine file's text; `file` is what messages call it.
+    /// Parses the text of a machine file. `file` is its name in messages.
     ///
     /// # Errors
-    /// The first mistake found.
+    /// Fails at the first mistake.
     pub fn parse(file: &str, text: &str) -> Result<Peripherals, SpecError> {
         let document = Document::parse(file, text)?;
         let root = document.root(&[
@@ -174,7 +174,7 @@ impl Peripherals {
         Ok(set)
     }
 
-    /// Names and extents of all regions, devices first.
+    /// Returns names, addresses and sizes of all regions, devices first.
     pub fn regions(&self) -> impl Iterator<Item = (&str, u32, u32)> {
         let devices = self
             .devices
@@ -213,7 +213,8 @@ fn region(s: &Section<'_>) -> Result<(u32, u32), SpecError> {
         }
     }
     if size == 0 {
-        return Err(s.error("size", "a region of no bytes".to_owned()));
+        let problem = format!("the region has no bytes: write at least {PAGE}");
+        return Err(s.error("size", problem));
     }
     if base + size > 1 << 32 {
         return Err(s.error("size", "the region ends beyond 4 GB".to_owned()));
@@ -266,7 +267,8 @@ fn device(s: &Section<'_>) -> Result<DeviceSpec, SpecError> {
 fn unique_names(root: &Section<'_>, devices: &[DeviceSpec]) -> Result<(), SpecError> {
     for (i, d) in devices.iter().enumerate() {
         if devices[..i].iter().any(|e| e.name == d.name) {
-            return Err(root.error(&d.name, "two devices have this name".to_owned()));
+            let problem = "two devices have this name: rename one".to_owned();
+            return Err(root.error(&d.name, problem));
         }
     }
     Ok(())
@@ -292,10 +294,10 @@ fn wires(root: &Section<'_>, devices: &[DeviceSpec]) -> Result<Vec<Wire>, SpecEr
 }
 
 fn parse_wire(text: &str, devices: &[DeviceSpec]) -> Result<Wire, String> {
-    let form = || "a wire is written \"device.output -> device.input\"".to_owned();
+    let form = || "write a wire as \"device.output -> device.input\"".to_owned();
     let pin = |pin: &str| match pin.parse::<u32>() {
         Ok(n) if n < 32 => Ok(n),
-        _ => Err(format!("\"{pin}\" is not a pin: 0 to 31")),
+        _ => Err(format!("\"{pin}\" is not a pin: write 0 to 31")),
     };
     let (from, to) = text.split_once("->").ok_or_else(form)?;
     let (from, from_pin) = from.trim().split_once('.').ok_or_else(form)?;
@@ -303,9 +305,9 @@ fn parse_wire(text: &str, devices: &[DeviceSpec]) -> Result<Wire, String> {
     let sink = match (to, to_pin) {
         ("cpu", "irq") => Sink::Irq,
         ("cpu", "fiq") => Sink::Fiq,
-        ("cpu", other) => return Err(format!("the core has no input \"{other}\": irq or fiq")),
+        ("cpu", other) => return Err(format!("the core has no input \"{other}\": write irq or fiq")),
         ("board", "reset") => Sink::Reset,
-        ("board", other) => return Err(format!("the board has no input \"{other}\": reset")),
+        ("board", other) => return Err(format!("the board has no input \"{other}\": write reset")),
         _ => Sink::Device(find(devices, to)?, pin(to_pin)?),
     };
     Ok(Wire {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads a TOML file whose every number says where it comes from.
+//! Reads a TOML file in which every number has an origin.
 //!
-//! A number is `{ value = 7, source = "key of [sources]", confidence = "D" }`, or plain in a table
-//! that has `source` and `confidence` itself. Mistakes name the file, the key, what is wrong, and
-//! the nearest valid name.
+//! A number is `{ value = 7, source = "key of [sources]", confidence = "D" }`, or a plain number in a table that has
+//! `source` and `confidence` itself. Messages name the file, the key, the mistake, and the nearest valid name.
 
 use super::change::{self, Change};
 use crate::suggest::did_you_mean;
@@ -19,9 +18,9 @@ use toml::{Table, Value};
 pub struct SpecError {
     /// The file, as the user named it.
     pub file: String,
-    /// Path of the key, `clocks.cpu_hz`; or a line when the file is not TOML at all.
+    /// Path of the key, such as `clocks.cpu_hz`; or a line number, if the file is not valid TOML.
     pub key: String,
-    /// What is wrong, and what would be right.
+    /// What is wrong, and how to correct it.
     pub problem: String,
 }
 
@@ -49,7 +48,7 @@ impl Confidence {
         }
     }
 
-    /// The letter used in the files.
+    /// Returns the letter that the files use.
     pub fn letter(self) -> char {
         match self {
             Confidence::Documented => 'D',
@@ -69,37 +68,37 @@ impl fmt::Display for Confidence {
 /// One number of a file with its origin, for tables and reports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quantity {
-    /// Path of the key, `clocks.cpu_hz`.
+    /// Path of the key, such as `clocks.cpu_hz`.
     pub key: String,
-    /// The number; the unit is the key's suffix.
+    /// The number. The suffix of the key is its unit.
     pub value: f64,
-    /// Where it comes from, in words.
+    /// Source of the number, in words.
     pub source: String,
-    /// How well it is known.
+    /// How well the number is known.
     pub confidence: Confidence,
 }
 
-/// Which numbers between the bounds are allowed.
+/// The numbers that are allowed between the bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// All, fractions among them.
+    /// All numbers, including fractions.
     Any,
-    /// Multiples of this.
+    /// Multiples of this number.
     Of(u64),
     /// Powers of two.
     PowerOfTwo,
 }
 
-/// What a number may be, as the reader has checked it. Bounds depend on the file's other numbers.
+/// The values that the reader accepts for a number. The bounds depend on the file's other numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// The lowest value that is accepted.
+    /// Lowest accepted value.
     pub lowest: f64,
-    /// The highest value that is accepted.
+    /// Highest accepted value.
     pub highest: f64,
-    /// Values between these.
+    /// Accepted values between the bounds.
     pub step: Step,
-    /// The unit; empty for a count and an address.
+    /// The unit; empty for counts and addresses.
     pub unit: &'static str,
 }
 
@@ -113,12 +112,12 @@ pub(super) struct Document {
 }
 
 impl Document {
-    /// Parses `text`; `file` is what messages call it.
+    /// Parses `text`. `file` is its name in messages.
     pub fn parse(file: &str, text: &str) -> Result<Document, SpecError> {
         Document::changed(file, text, &[])
     }
 
-    /// The same with some numbers changed.
+    /// Parses `text` and changes some of its numbers.
     pub fn changed(file: &str, text: &str, changes: &[Change]) -> Result<Document, SpecError> {
         let mut root: Table = text.parse().map_err(|e: toml::de::Error| {
             let offset = e.span().map_or(0, |s| s.start.min(text.len()));
@@ -149,7 +148,8 @@ impl Document {
                 .ok_or_else(|| error("sources", "is not a table"))?;
             for (key, value) in table {
                 let text = value.as_str().filter(|t| !t.trim().is_empty());
-                let text = text.ok_or_else(|| error(&format!("sources.{key}"), "is not a text"))?;
+                let problem = "is not a text, or is empty";
+                let text = text.ok_or_else(|| error(&format!("sources.{key}"), problem))?;
                 sources.insert(key.clone(), text.to_owned());
             }
         }
@@ -157,19 +157,19 @@ impl Document {
         Ok(document)
     }
 
-    /// The top level, which may hold `keys` and `sources`.
+    /// Returns the top level, which may have `keys` and `sources`.
     pub fn root(&self, keys: &[&str]) -> Result<Section<'_>, SpecError> {
         let mut keys = keys.to_vec();
         keys.push("sources");
         Section::open(self, String::new(), &self.root, &keys)
     }
 
-    /// Every number read so far, in reading order.
+    /// Returns every number read so far, in reading order.
     pub fn quantities(&self) -> Vec<Quantity> {
         self.quantities.borrow().clone()
     }
 
-    /// What each number read so far may be, by its key.
+    /// Returns the limits of each number read so far, by key.
     pub fn limits(self) -> BTreeMap<String, Limits> {
         self.limits.into_inner()
     }
@@ -183,7 +183,7 @@ impl Document {
     }
 }
 
-/// One table of a document.
+/// A table of a document.
 pub(super) struct Section<'a> {
     document: &'a Document,
     path: String,
@@ -204,7 +204,7 @@ impl<'a> Section<'a> {
         };
         for key in table.keys() {
             if !keys.contains(&key.as_str()) {
-                let near = did_you_mean(key, &keys);
+                let near = did_you_mean(key, keys);
                 return Err(section.error(key, format!("unknown key{near}")));
             }
         }
@@ -219,7 +219,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A mistake at `key` of this table.
+    /// Makes an error for `key` of this table.
     pub fn error(&self, key: &str, problem: String) -> SpecError {
         self.document.error(self.path_of(key), problem)
     }
@@ -230,14 +230,15 @@ impl<'a> Section<'a> {
             .ok_or_else(|| self.error(key, "is missing".to_owned()))
     }
 
-    /// A table that must be there and may hold `keys`.
+    /// Returns the required table `key`, which may have `keys`.
     pub fn section(&self, key: &str, keys: &[&str]) -> Result<Section<'a>, SpecError> {
         let table = self.required(key)?.as_table();
         let table = table.ok_or_else(|| self.error(key, "is not a table".to_owned()))?;
         Section::open(self.document, self.path_of(key), table, keys)
     }
 
-    /// An array of tables, empty when it is not there. Tables are called by their `name`.
+    /// Returns the array of tables `key`, which is empty if the key is missing. Messages call each table by its
+    /// `name`.
     pub fn sections(&self, key: &str, keys: &[&str]) -> Result<Vec<Section<'a>>, SpecError> {
         let Some(value) = self.table.get(key) else {
             return Ok(Vec::new());
@@ -254,20 +255,20 @@ impl<'a> Section<'a> {
         Ok(sections)
     }
 
-    /// Whether the key is there.
+    /// Returns whether the table has the key.
     pub fn has(&self, key: &str) -> bool {
         self.table.contains_key(key)
     }
 
-    /// A text that is not empty.
+    /// Returns a text, which must not be empty.
     pub fn text(&self, key: &str) -> Result<String, SpecError> {
         match self.required(key)?.as_str() {
             Some(text) if !text.trim().is_empty() => Ok(text.to_owned()),
-            _ => Err(self.error(key, "is not a text".to_owned())),
+            _ => Err(self.error(key, "is not a text, or is empty".to_owned())),
         }
     }
 
-    /// A list of texts.
+    /// Returns a list of texts.
     pub fn texts(&self, key: &str) -> Result<Vec<String>, SpecError> {
         let wrong = || self.error(key, "is not a list of texts".to_owned());
         let list = self.required(key)?.as_array().ok_or_else(wrong)?;
@@ -276,7 +277,7 @@ impl<'a> Section<'a> {
             .collect()
     }
 
-    /// An integer with its origin, within `range`. `unit` is for the message only.
+    /// Returns an integer, which must be within `range`, and records its origin. `unit` is for messages.
     pub fn integer(
         &self,
         key: &str,
@@ -306,7 +307,7 @@ impl<'a> Section<'a> {
         Ok(found as u64)
     }
 
-    /// A decimal number with its origin, within `range`.
+    /// Returns a decimal number, which must be within `range`, and records its origin.
     pub fn real(&self, key: &str, range: RangeInclusive<f64>) -> Result<f64, SpecError> {
         let value = self.quantity(key)?;
         let found = value
@@ -333,7 +334,8 @@ impl<'a> Section<'a> {
         all.insert(self.path_of(key), limits);
     }
 
-    /// Refuses a number read before that is outside of `range` too, with this problem.
+    /// Narrows the limits of `found`, which was read from `key`, to `range`. Fails with `problem` if the number is
+    /// outside.
     pub fn narrow(
         &self,
         (key, found): (&str, u64),
@@ -356,7 +358,7 @@ impl<'a> Section<'a> {
         Ok(())
     }
 
-    /// Refuses a number read before that `step` leaves out.
+    /// Restricts `found`, which was read from `key`, to `step`. Fails if the number does not satisfy it.
     pub fn step(&self, (key, found): (&str, u64), step: Step) -> Result<(), SpecError> {
         let problem = match step {
             Step::PowerOfTwo if !found.is_power_of_two() => {
@@ -376,7 +378,7 @@ impl<'a> Section<'a> {
         Err(self.error(key, problem))
     }
 
-    /// The table that vouches for `key`: the number's own, or this one.
+    /// Returns the table with the origin of `key`: the number's own table, or this one.
     fn origin(&self, key: &str) -> Result<Section<'a>, SpecError> {
         match self.required(key)? {
             Value::Table(own) => {
@@ -433,7 +435,7 @@ impl<'a> Section<'a> {
         Ok(())
     }
 
-    /// Integers of a free-form table of numbers, by key; empty when the table is not there.
+    /// Returns the integers of a free-form table by key. A missing table has none.
     pub fn values(&self, key: &str) -> Result<BTreeMap<String, u64>, SpecError> {
         let Some(value) = self.table.get(key) else {
             return Ok(BTreeMap::new());

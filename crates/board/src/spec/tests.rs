@@ -5,7 +5,7 @@ use super::*;
 const SAM9263: &str = BOARDS[0].1;
 const VERSATILE: &str = MACHINES[0].1;
 
-/// The message for the built-in board with one text replaced.
+/// Returns the message for the built-in board with one text replaced.
 fn complaint(from: &str, to: &str) -> String {
     assert!(SAM9263.contains(from), "{from}");
     BoardSpec::parse("b.toml", &SAM9263.replacen(from, to, 1))
@@ -139,8 +139,8 @@ fn the_core_is_1_to_16_times_as_fast_as_its_bus() {
         assert_eq!(
             complaint("180_000_000", cpu),
             format!(
-                "b.toml: clocks.bus_hz: the core's {hz} Hz is not 1 to 16 times the bus's \
-                 90000000 Hz"
+                "b.toml: clocks.bus_hz: the core clock of {hz} Hz is not 1 to 16 times the bus clock \
+                of 90000000 Hz"
             )
         );
     }
@@ -169,8 +169,9 @@ fn the_cache_type_register_must_agree_with_the_sizes() {
             "dcache_bytes = { value = 16384",
             "dcache_bytes = { value = 8192"
         ),
-        "b.toml: caches.ctr: 0x1d152152 says 16384 bytes in 4 ways of 32-byte lines for the data \
-         side, the cache has 8192 in 4 of 32: leave it out, or write 0x1d112152"
+        "b.toml: caches.ctr: 0x1d152152 describes a data cache of 16384 bytes in 4 ways of 32-byte \
+        lines, but the board's has 8192 bytes in 4 ways of 32-byte lines: remove ctr, or write \
+        0x1d112152"
     );
     let left_out: String = SAM9263
         .split_inclusive('\n')
@@ -285,7 +286,7 @@ fn a_core_has_the_caches_that_were_made_of_it() {
             "[ram]",
             "lines_tested_per_op = { value = 8, source = \"estimate\", confidence = \"E\" }\n[ram]"
         ),
-        "b.toml: core_timing.lines_tested_per_op: arm920t has no such operation: leave it out"
+        "b.toml: core_timing.lines_tested_per_op: arm920t has no test-and-clean operation: remove this key"
     );
 }
 
@@ -319,7 +320,7 @@ fn regions_are_whole_pages_of_the_address_space() {
             "base = 0x1000_0000\nsize = 0x1000",
             "base = 0x1000_0000\nsize = 0"
         ),
-        "m.toml: device.sysreg.size: a region of no bytes"
+        "m.toml: device.sysreg.size: the region has no bytes: write at least 4096"
     );
     assert_eq!(
         machine_complaint("base = 0x1000_0000", "base = 0x1000_0010"),
@@ -352,22 +353,22 @@ fn wires_name_devices_and_pins_that_exist() {
             "sic.0 -> vik.31",
             "no device \"vik\"; did you mean \"vic\"?",
         ),
-        ("sic.0 -> vic.32", "\"32\" is not a pin: 0 to 31"),
+        ("sic.0 -> vic.32", "\"32\" is not a pin: write 0 to 31"),
         (
             "sic.0 -> cpu.nmi",
-            "the core has no input \"nmi\": irq or fiq",
+            "the core has no input \"nmi\": write irq or fiq",
         ),
         (
             "sic.0 -> board.off",
-            "the board has no input \"off\": reset",
+            "the board has no input \"off\": write reset",
         ),
         (
             "sic.0 vic.31",
-            "a wire is written \"device.output -> device.input\"",
+            "write a wire as \"device.output -> device.input\"",
         ),
         (
             "sic -> vic.31",
-            "a wire is written \"device.output -> device.input\"",
+            "write a wire as \"device.output -> device.input\"",
         ),
     ] {
         assert_eq!(
@@ -381,7 +382,7 @@ fn wires_name_devices_and_pins_that_exist() {
 fn names_are_unique_and_console_and_probes_exist() {
     assert_eq!(
         machine_complaint("name = \"uart1\"", "name = \"uart0\""),
-        "m.toml: uart0: two devices have this name"
+        "m.toml: uart0: two devices have this name: rename one"
     );
     assert_eq!(
         machine_complaint("console = \"uart0\"", "console = \"uart9\""),
@@ -434,7 +435,7 @@ fn a_number_can_be_changed_by_its_key_and_becomes_a_part_of_the_name() {
     );
 }
 
-/// Bounds of a number as `--set` takes them, and a value outside of each.
+/// Returns the bounds of a number as texts for `--set`, a value beyond each, and whether each is valid.
 fn probes(limits: &Limits) -> [(String, bool); 4] {
     let text = |value: f64| match limits.step {
         Step::Any => format!("{value:?}"),

@@ -63,6 +63,12 @@ impl Counted {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bitmap(Box<[u8; BYTES]>);
 
+impl Default for Bitmap {
+    fn default() -> Bitmap {
+        Bitmap::new()
+    }
+}
+
 impl Bitmap {
     /// Makes a bitmap that forbids every port.
     pub fn new() -> Bitmap {

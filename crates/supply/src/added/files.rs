@@ -223,11 +223,11 @@ impl<'a> Files<'a> {
 
     /// Reads a file. Fails if all added files together are larger than the board's RAM.
     fn read(&mut self, host: &Path, metadata: &fs::Metadata) -> Result<Vec<u8>> {
-        let most = self.around.ram_bytes;
-        let left = most.saturating_sub(self.bytes);
+        let ram = self.around.ram_bytes;
+        let left = ram.saturating_sub(self.bytes);
         if metadata.len() > left {
             bail!(
-                "{}: {} bytes; the board's whole RAM has {most}",
+                "{}: {} bytes; the board's whole RAM has {ram}",
                 shown(host),
                 metadata.len()
             );
@@ -257,8 +257,8 @@ impl<'a> Files<'a> {
     fn check_replaced(&self, place: &str, by_program: bool) -> Result<()> {
         if !by_program && self.is_program(place) {
             bail!("/{place} is a program of the guest: only a program can replace it");
-            }
-            Ok(())
+        }
+        Ok(())
     }
 
     fn leave_out(&mut self, guest: &str, why: &str) {

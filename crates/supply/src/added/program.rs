@@ -30,8 +30,8 @@ const FOREIGN: [(&[u8], &str); 4] = [
 ];
 
 /// Requirements for programs of a kernel without address spaces.
-const NOT_FLAT: &str = "on a kernel without address spaces, a program is static, runs at any address and does not fork: \
-compile it with `warmswitch cc --for flat`";
+const NOT_FLAT: &str = "on a kernel without address spaces a program is static, runs at any address and does not \
+                        fork: compile it with `warmswitch cc --for flat`";
 
 /// An added program.
 pub struct Program {
@@ -117,7 +117,8 @@ fn not_flat(needs: &elf::Needs) -> Option<String> {
 fn newer_c_library(needs: &elf::Needs, versions: &BTreeSet<String>) -> Option<String> {
     let missing = needs.c_library.difference(versions).next()?;
     Some(format!(
-        "it needs {missing} of {}, which is newer than the guest's\n  help: link it with the guest's own by `warmswitch cc`",
+        "it needs {missing} of {}, which is newer than the guest's\n  help: link it with the guest's own: \
+         use `warmswitch cc`",
         elf::C_LIBRARY
     ))
 }
@@ -128,16 +129,16 @@ fn lacks(needs: &elf::Needs, around: &Around, view: &View) -> Option<String> {
     if around.names.is_none() || !around.is_ours {
         return None;
     }
-    let there = |path: &str| view.behind(path).is_some();
+    let exists = |path: &str| view.behind(path).is_some();
     if let Some(loader) = &needs.loader
-        && !there(loader)
+        && !exists(loader)
     {
         let loader = loader.escape_debug();
         return Some(format!("it is run by {loader}, which is not in the guest"));
     }
     let library = |name: &&String| match name.contains('/') {
         // A name with a slash is a path.
-        true => there(name),
+        true => exists(name),
         false => view.has_name(name),
     };
     let name = needs.libraries.iter().find(|name| !library(name))?;

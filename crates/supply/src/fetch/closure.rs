@@ -90,13 +90,13 @@ impl Store {
         for name in names {
             check_name(name, &stanzas)?;
         }
-        let is_there = |s: &&Stanza| {
+        let is_present = |s: &&Stanza| {
             let taken = s.essential && s.name != NOT_ASSUMED || assumed.contains(s.name);
             taken && !names.iter().any(|name| name == s.name)
         };
-        let there: Vec<&Stanza> = stanzas.iter().filter(is_there).collect();
+        let present: Vec<&Stanza> = stanzas.iter().filter(is_present).collect();
         let status = self.apt.join("assumed");
-        let text: String = there.iter().map(|s| installed(s.text)).collect();
+        let text: String = present.iter().map(|s| installed(s.text)).collect();
         write_atomically(&status, text.as_bytes())?;
         let mut apt = self.apt_get();
         apt.arg("-o");
@@ -110,7 +110,7 @@ impl Store {
                 bail!("{file}: apt offers a file that is not a package");
             };
             // Without its dependencies an assumed package looks different to apt, which then offers it again.
-            if !there.iter().any(|s| s.name == name) {
+            if !present.iter().any(|s| s.name == name) {
                 chosen.push((name, version));
             }
         }
@@ -171,9 +171,9 @@ fn check_name(name: &str, stanzas: &[Stanza<'_>]) -> Result<()> {
         );
     }
     let names: Vec<&str> = stanzas.iter().map(|s| s.name).collect();
-    let meant = nearest(name, &names);
-    let meant = meant.map_or(String::new(), |near| format!("; did you mean \"{near}\"?"));
-    bail!("--add-package {name}: Debian has no such package for armel{meant}")
+    let near = nearest(name, &names);
+    let hint = near.map_or(String::new(), |near| format!("; did you mean \"{near}\"?"));
+    bail!("--add-package {name}: Debian has no such package for armel{hint}")
 }
 
 #[cfg(test)]
@@ -196,7 +196,9 @@ mod tests {
     fn a_name_is_a_package_or_is_answered_with_what_is_meant() {
         assert!(check_name("lua5.4", &stanzas()).is_ok());
         assert!(refused("lua54").ends_with("did you mean \"lua5.4\"?"));
-        assert!(refused("awk").contains("virtual package\n  help: name one that provides it: mawk"));
+        assert!(
+            refused("awk").contains("virtual package\n  help: name one that provides it: mawk")
+        );
         assert!(refused("x").contains("mawk"));
         assert!(refused("zzzzzzzzzzzz").ends_with("no such package for armel"));
     }

@@ -63,8 +63,8 @@ impl SourcePackage {
             dir: dir.to_path_buf(),
             index,
         };
-        let there = files(&package.index).all(|file| dir.join(file).is_file());
-        there.then_some(package)
+        let complete = files(&package.index).all(|file| dir.join(file).is_file());
+        complete.then_some(package)
     }
 
     /// Returns a hash of all its files.

@@ -191,7 +191,7 @@ pub enum Kind {
 /// Returns the paths of one or more concatenated archives, without a leading `/` or `./`, with their types. `None` if
 /// the bytes are not a good archive.
 pub fn names(bytes: &[u8]) -> Option<BTreeMap<String, Kind>> {
-    let of = |member: Member| {
+    let entry = |member: Member| {
         let kind = match member.mode & FORMAT {
             0o040_000 => Kind::Directory,
             0o100_000 => Kind::File {
@@ -205,7 +205,7 @@ pub fn names(bytes: &[u8]) -> Option<BTreeMap<String, Kind>> {
         };
         (member.name, kind)
     };
-    Some(members(bytes)?.into_iter().map(of).collect())
+    Some(members(bytes)?.into_iter().map(entry).collect())
 }
 
 /// Memory that a kernel needs for the files of archives.
@@ -219,7 +219,7 @@ pub struct Unpacked {
 
 /// Returns the memory that concatenated archives take when they are unpacked; `None` as for [`names`].
 pub fn unpacked(bytes: &[u8]) -> Option<Unpacked> {
-    let mut held: BTreeMap<String, u64> = BTreeMap::new();
+    let mut pages_by_name: BTreeMap<String, u64> = BTreeMap::new();
     let (mut now, mut most) = (0, 0);
     for member in members(bytes)? {
         let length = member.content.len() as u64;
@@ -230,12 +230,12 @@ pub fn unpacked(bytes: &[u8]) -> Option<Unpacked> {
             _ => 0,
         };
         now += pages;
-        now -= held.insert(member.name, pages).unwrap_or(0);
+        now -= pages_by_name.insert(member.name, pages).unwrap_or(0);
         most = now.max(most);
     }
     Some(Unpacked {
         pages: most,
-        names: held.len() as u64,
+        names: pages_by_name.len() as u64,
     })
 }
 

@@ -76,7 +76,9 @@ pub fn needs(name: &str, data: &[u8]) -> Result<Needs> {
                 Ok(library) => needs
                     .libraries
                     .push(String::from_utf8_lossy(library).into_owned()),
-                Err(()) => bail!("{name}: not a valid ELF file: the name of a library lies outside its table"),
+                Err(()) => bail!(
+                    "{name}: not a valid ELF file: the name of a library lies outside its table"
+                ),
             }
         }
     }

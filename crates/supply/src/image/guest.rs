@@ -234,7 +234,6 @@ mod tests {
             ),
             ("title='x'\n[build]\nsources=[]\n[call]\n", "build.sources"),
             ("title='x'\nscripts=['a']\n[call]\n", "scripts"),
-            ("title='x'\noutput='lat_cxt'\n[call]\n", "lat_cxt"),
         ] {
             fs::write(&path, text).unwrap();
             let error = format!("{:#}", read_all(&dir).unwrap_err());

@@ -78,7 +78,9 @@ pub fn took_effect(all: &[RequestedSymbol], config: &str) -> Result<()> {
         .collect();
     let wrong: Vec<String> = all
         .iter()
-        .filter(|requested| got.get(requested.symbol.as_str()).copied() != requested.value.as_deref())
+        .filter(|requested| {
+            got.get(requested.symbol.as_str()).copied() != requested.value.as_deref()
+        })
         .map(|requested| {
             let is = got.get(requested.symbol.as_str()).copied();
             format!(
@@ -137,11 +139,14 @@ pub fn own(path: &Path) -> Result<Own> {
 const NEEDED: [(&str, &str); 5] = [
     ("CONFIG_MMU", "the boards' cores have an MMU"),
     (
-    "CONFIG_ARCH_VERSATILE",
-    "the boards have this machine's peripherals",
+        "CONFIG_ARCH_VERSATILE",
+        "the boards have this machine's peripherals",
     ),
     ("CONFIG_CPU_ARM926T", "the boards have this core"),
-    ("CONFIG_SERIAL_AMBA_PL011_CONSOLE", "it is the boards' console"),
+    (
+        "CONFIG_SERIAL_AMBA_PL011_CONSOLE",
+        "it is the boards' console",
+    ),
     ("CONFIG_BLK_DEV_INITRD", "the root file system is an initrd"),
 ];
 

@@ -16,11 +16,11 @@ pub const WITHOUT: &str = "# CONFIG_PREEMPT_RT is not set\nCONFIG_PREEMPT=y\n";
 /// Fails when a requested option is missing because of PREEMPT_RT. `config` is the final configuration; `without`
 /// returns the final configuration without PREEMPT_RT.
 pub fn check(
-    asked: &[RequestedSymbol],
+    requested: &[RequestedSymbol],
     config: &str,
     without: impl FnOnce() -> Result<String>,
 ) -> Result<()> {
-    let Some(rt) = asked.iter().rfind(|one| one.symbol == RT && is_on(one)) else {
+    let Some(rt) = requested.iter().rfind(|one| one.symbol == RT && is_on(one)) else {
         return Ok(());
     };
     let got = on(config);
@@ -32,7 +32,7 @@ pub fn check(
         );
     }
     let missing = |one: &&RequestedSymbol| is_on(one) && !got.contains(one.symbol.as_str());
-    let missing: Vec<&RequestedSymbol> = asked.iter().filter(missing).collect();
+    let missing: Vec<&RequestedSymbol> = requested.iter().filter(missing).collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -53,8 +53,8 @@ pub fn check(
     );
 }
 
-fn is_on(asked: &RequestedSymbol) -> bool {
-    matches!(asked.value.as_deref(), Some("y" | "m"))
+fn is_on(requested: &RequestedSymbol) -> bool {
+    matches!(requested.value.as_deref(), Some("y" | "m"))
 }
 
 /// Returns the symbols that are on.
@@ -71,9 +71,9 @@ mod tests {
     use super::super::config;
     use super::*;
 
-    fn said(asked: &str, config: &str, without: &str) -> String {
-        let asked = config::parse("f.config", asked).unwrap();
-        match check(&asked, config, || Ok(without.to_string())) {
+    fn error(requested: &str, config: &str, without: &str) -> String {
+        let requested = config::parse("f.config", requested).unwrap();
+        match check(&requested, config, || Ok(without.to_string())) {
             Ok(()) => String::new(),
             Err(error) => error.to_string(),
         }
@@ -81,30 +81,31 @@ mod tests {
 
     #[test]
     fn what_preempt_rt_excludes_is_named_with_its_place() {
-        let asked = "CONFIG_PREEMPT_RT=y\nCONFIG_VFP=y\nCONFIG_NOWHERE=y\nCONFIG_NET=y\n";
+        let requested = "CONFIG_PREEMPT_RT=y\nCONFIG_VFP=y\nCONFIG_NOWHERE=y\nCONFIG_NET=y\n";
         let with = "CONFIG_PREEMPT_RT=y\nCONFIG_NET=y\n";
-        let text = said(asked, with, "CONFIG_VFP=y\nCONFIG_NET=y\n");
+        let text = error(requested, with, "CONFIG_VFP=y\nCONFIG_NET=y\n");
         assert!(
             text.contains("f.config:2: CONFIG_VFP is excluded"),
             "{text}"
         );
         assert!(!text.contains("NOWHERE") && !text.contains("NET"), "{text}");
         // Options that are off for another reason are not reported here.
-        assert_eq!(said(asked, with, "CONFIG_NET=y\n"), "");
+        assert_eq!(error(requested, with, "CONFIG_NET=y\n"), "");
     }
 
     #[test]
     fn a_kernel_that_did_not_become_a_real_time_one_is_refused() {
-        let text = said("\nCONFIG_PREEMPT_RT=y\n", "CONFIG_NET=y\n", "");
+        let text = error("\nCONFIG_PREEMPT_RT=y\n", "CONFIG_NET=y\n", "");
         assert!(text.starts_with("f.config:2: CONFIG_PREEMPT_RT"), "{text}");
     }
 
     #[test]
     fn other_kernels_are_not_configured_twice() {
-        let asked = config::parse("f", "CONFIG_VFP=y\n# CONFIG_PREEMPT_RT is not set\n").unwrap();
-        check(&asked, "", || bail!("configured again")).unwrap();
-        let asked = config::parse("f", "CONFIG_PREEMPT_RT=y\n").unwrap();
-        check(&asked, "CONFIG_PREEMPT_RT=y\n", || {
+        let requested =
+            config::parse("f", "CONFIG_VFP=y\n# CONFIG_PREEMPT_RT is not set\n").unwrap();
+        check(&requested, "", || bail!("configured again")).unwrap();
+        let requested = config::parse("f", "CONFIG_PREEMPT_RT=y\n").unwrap();
+        check(&requested, "CONFIG_PREEMPT_RT=y\n", || {
             bail!("configured again")
         })
         .unwrap();

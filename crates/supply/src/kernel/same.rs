@@ -53,7 +53,7 @@ fn compare(one: &Sections<'_>, other: &Sections<'_>, place: &dyn Fn(u64) -> Stri
         };
         if (address, size) != (other_address, other_size) {
             differences.push(format!(
-            "{name} has {size} bytes at {address:#x}, and {other_size} at {other_address:#x}"
+                "{name} has {size} bytes at {address:#x}, and {other_size} at {other_address:#x}"
             ));
         }
         let pairs = data.iter().zip(*other_data);
@@ -62,12 +62,12 @@ fn compare(one: &Sections<'_>, other: &Sections<'_>, place: &dyn Fn(u64) -> Stri
             let at = address + at as u64;
             let place = place(at);
             differences.push(format!(
-            "{name}: {different} bytes differ, the first at {at:#x}{place}"
+                "{name}: {different} bytes differ, the first at {at:#x}{place}"
             ));
         }
     }
     differences
-    }
+}
 
 /// Returns ` in NAME`, with the symbol before an address; empty if there is none.
 fn symbol(file: &object::File<'_>, address: u64) -> String {
@@ -95,7 +95,7 @@ mod tests {
         let mut other = one.clone();
         other.insert(".text", (0x100, 4, b"abXY"));
         assert_eq!(
-        found(other),
+            found(other),
             [".text: 2 bytes differ, the first at 0x102 in f102"]
         );
         let mut other = one.clone();
@@ -103,8 +103,11 @@ mod tests {
         assert_eq!(found(other), [".bss has 8 bytes at 0x200, and 12 at 0x200"]);
         let other = Sections::from([(".bss", (0x200, 8, &b""[..])), (".new", (0, 1, b"x"))]);
         assert_eq!(
-        found(other),
-        [".new is only in the second kernel", ".text is only in the first kernel"]
+            found(other),
+            [
+                ".new is only in the second kernel",
+                ".text is only in the first kernel"
+            ]
         );
     }
 }

@@ -82,13 +82,13 @@ pub struct Passed<'a> {
     pub from: usize,
 }
 
-/// Checks the series of a variant. Calls `works` with each built prefix, and `said` with a line for each step. An
+/// Checks the series of a variant. Calls `works` with each built prefix, and `report` with a line for each step. An
 /// error names the patch at fault.
 pub fn check(
     request: &Request,
     earlier: &Passed<'_>,
     works: &mut dyn FnMut(&Prefix) -> Result<()>,
-    said: &mut dyn FnMut(&str),
+    report: &mut dyn FnMut(&str),
 ) -> Result<()> {
     let linux = paths::root().join("linux");
     let chosen = smaller(&linux, &request.name)?;
@@ -131,9 +131,9 @@ pub fn check(
     if earlier.forget {
         let _ = fs::remove_file(dir.join("passed"));
     }
-    series.prefixes(works, said)?;
+    series.prefixes(works, report)?;
     series.off(&linux)?;
-    said("with the series' options off: vmlinux equals the plain kernel's");
+    report("with the series' options off: vmlinux equals the plain kernel's");
     Ok(())
 }
 
@@ -180,7 +180,7 @@ impl Series<'_> {
     fn prefixes(
         &self,
         works: &mut dyn FnMut(&Prefix) -> Result<()>,
-        said: &mut dyn FnMut(&str),
+        report: &mut dyn FnMut(&str),
     ) -> Result<()> {
         let patches = &self.build.chosen.patches;
         let before = self.sparse_before()?;
@@ -192,7 +192,7 @@ impl Series<'_> {
             );
         }
         if self.from > 1 {
-            said(&format!(
+            report(&format!(
                 "prefixes of fewer than {} patches are not checked",
                 self.from
             ));
@@ -219,14 +219,21 @@ impl Series<'_> {
             }
             let when = if passed { " (earlier)" } else { "" };
             let count = patches.len();
-            said(&format!("{}/{count} {name}: builds and boots{when}", n + 1));
+            report(&format!("{}/{count} {name}: builds and boots{when}", n + 1));
         }
         self.at(patches)?;
         self.build.lay_fragments()?;
-        let mut new: Vec<String> = self.sparse()?.difference(&before).cloned().collect();
+        self.check_sparse(&before)?;
+        report("sparse: no new warnings");
+        Ok(())
+    }
+
+    /// Fails when the whole series adds a warning of sparse to `before`, those of the unpatched source.
+    fn check_sparse(&self, before: &BTreeSet<String>) -> Result<()> {
+        let mut new: Vec<String> = self.sparse()?.difference(before).cloned().collect();
         if self.before.is_some() {
             // Sparse has not seen the source in this configuration: only files that the series touches count.
-            let touched = source::touched(patches)?;
+            let touched = source::touched(&self.build.chosen.patches)?;
             new.retain(|text| {
                 touched
                     .iter()
@@ -236,7 +243,6 @@ impl Series<'_> {
         if !new.is_empty() {
             bail!("new warnings of sparse:\n{}", new.join("\n"));
         }
-        said("sparse: no new warnings");
         Ok(())
     }
 
@@ -244,13 +250,17 @@ impl Series<'_> {
     fn at(&self, prefix: &[Patch]) -> Result<()> {
         let applied = self.dir.join("applied");
         let names = paths::names_in(&applied, |path| Some(file_name(path)));
-        let there: Vec<PathBuf> = names.iter().map(|name| applied.join(name)).collect();
+        let applied_files: Vec<PathBuf> = names.iter().map(|name| applied.join(name)).collect();
         let same = |(n, path): (usize, &PathBuf)| {
             let wanted = prefix.get(n).map(Patch::text);
             matches!((wanted, fs::read(path)), (Some(Ok(a)), Ok(b)) if a == b)
         };
-        let common = there.iter().enumerate().take_while(|p| same(*p)).count();
-        for path in there[common..].iter().rev() {
+        let common = applied_files
+            .iter()
+            .enumerate()
+            .take_while(|p| same(*p))
+            .count();
+        for path in applied_files[common..].iter().rev() {
             source::take_back(path, &self.build.tree, &self.build.log)?;
             fs::remove_file(path)?;
         }

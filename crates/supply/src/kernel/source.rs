@@ -302,12 +302,12 @@ fn unpack(deb: &Deb, member: &str, dir: &Path, log: &Path) -> Result<()> {
         bail!("stopped");
     }
     if copied.is_err() || ended.iter().any(|status| !status.success()) {
-        let said = fs::read_to_string(log).unwrap_or_default();
+        let errors = fs::read_to_string(log).unwrap_or_default();
         bail!(
             "cannot unpack {} of {}\n{}",
             member,
             shown(&deb.path),
-            said.trim_end()
+            errors.trim_end()
         );
     }
     progress.finish(&deb.version);

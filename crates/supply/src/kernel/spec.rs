@@ -102,7 +102,7 @@ pub struct Variant {
     /// Its list of mutants, if it is not `mutants.toml`.
     #[serde(default)]
     pub mutants: Option<String>,
-    /// Whether it is built only when somebody names it.
+    /// Whether it is built only on request by name.
     #[serde(default)]
     pub on_demand: bool,
     /// The core for which it is the default kernel, as board files name the core.
@@ -326,7 +326,9 @@ fn built<'a>(spec: &'a Spec, name: &'a str) -> Result<&'a str> {
         return Ok(name);
     };
     if let Some(key) = variant.builds() {
-        bail!("variant.{name}.{key}: same_as takes it from \"{other}\": remove one of the two keys");
+        bail!(
+            "variant.{name}.{key}: same_as takes it from \"{other}\": remove one of the two keys"
+        );
     }
     let Some((other, found)) = spec.variant.get_key_value(other.as_str()) else {
         let names: Vec<&String> = spec.variant.keys().map(Spanned::get_ref).collect();
@@ -335,14 +337,14 @@ fn built<'a>(spec: &'a Spec, name: &'a str) -> Result<&'a str> {
     };
     if found.same_as.is_some() {
         bail!(
-        "variant.{name}.same_as: \"{other}\" has same_as itself: name the variant that it names"
+            "variant.{name}.same_as: \"{other}\" has same_as itself: name the variant that it names"
         );
     }
     Ok(other.get_ref())
-    }
-    
-    /// Reads the fragments of a variant: their text, and the symbols that they ask for. Kconfig takes the last of
-    /// several values of a symbol.
+}
+
+/// Reads the fragments of a variant: their text, and the symbols that they ask for. Kconfig takes the last of
+/// several values of a symbol.
 fn fragments(
     folders: &Folders,
     spec: &Spec,

@@ -57,9 +57,15 @@ fn a_number_after_the_name_is_a_layout_of_its_code() {
 
 #[test]
 fn kernels_are_listed_in_the_order_of_the_file() {
-    let names: Vec<String> = list(&linux()).unwrap().into_iter().map(|(n, _)| n).collect();
+    let names: Vec<String> = list(&linux())
+        .unwrap()
+        .into_iter()
+        .map(|(n, _)| n)
+        .collect();
     let text = fs::read_to_string(linux().join("6.12/kernel.toml")).unwrap();
-    let in_file = text.lines().filter_map(|line| line.strip_prefix("[variant.")?.strip_suffix(']'));
+    let in_file = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("[variant.")?.strip_suffix(']'));
     let in_file: Vec<String> = in_file.map(|name| format!("6.12/{name}")).collect();
     assert_eq!(names[..in_file.len()], in_file);
     assert!(names[in_file.len()].starts_with("7.3/"), "{names:?}");
@@ -69,7 +75,10 @@ fn kernels_are_listed_in_the_order_of_the_file() {
 fn a_title_stands_by_itself() {
     for (name, title) in list(&linux()).unwrap() {
         let version = name.split('/').next().unwrap_or_default();
-        assert!(title.starts_with(&format!("Linux {version}")), "{name}: {title}");
+        assert!(
+            title.starts_with(&format!("Linux {version}")),
+            "{name}: {title}"
+        );
         assert!(title.chars().count() <= 90, "{name}: {title}");
     }
 }
@@ -86,7 +95,10 @@ fn a_variant_is_the_same_as_one_that_is_built() {
     let twice = error("same_as = \"fcse-best-effort\"");
     assert!(twice.contains("has same_as itself"), "{twice}");
     let both = error("same_as = \"plain\"\npatches = [\"fcse\"]");
-    assert!(both.contains("variant.x.patches: same_as takes it from \"plain\""), "{both}");
+    assert!(
+        both.contains("variant.x.patches: same_as takes it from \"plain\""),
+        "{both}"
+    );
 }
 
 #[test]

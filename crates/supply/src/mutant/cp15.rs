@@ -4,7 +4,7 @@
 use serde::Deserialize;
 
 /// `opc1,CRn,CRm,opc2` of an MCR or MRC of CP15, as in `0,c7,c10,4`. `*` stands for any CRm, as in `0,c8,*,1`, which
-/// invalidates an entry of any TLB.
+/// invalidates a TLB entry: on a core with one TLB, every CRm names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Cp15 {

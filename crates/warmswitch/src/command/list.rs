@@ -168,8 +168,10 @@ pub fn execute(args: &Args) -> Result<Outcome> {
             continue;
         }
         println!("{}", what.heading());
+        let longest = entries.iter().map(|(name, _)| name.len()).max();
+        let width = longest.unwrap_or(0).max(24);
         for (name, about) in entries {
-            println!("{}", format!("  {name:<24} {about}").trim_end());
+            println!("{}", format!("  {name:<width$} {about}").trim_end());
         }
     }
     if args.json {

@@ -437,7 +437,7 @@ fn a_file_that_is_no_result_is_named_before_anything_is_measured() {
 /// Runs `host read` on a file of other programs; returns exit code and output.
 fn read_file(name: &str) -> (Option<i32>, String) {
     let path = format!(
-        "{}/src/host/import/fixtures/{name}",
+        "{}/../host/src/import/fixtures/{name}",
         env!("CARGO_MANIFEST_DIR")
     );
     let output = host(&["read", &path]);
@@ -451,7 +451,7 @@ fn read_file(name: &str) -> (Option<i32>, String) {
 #[test]
 fn case_12_signaltest_is_refused_before_anything_is_measured() {
     let file = format!(
-        "{}/src/host/import/fixtures/signaltest.json",
+        "{}/../host/src/import/fixtures/signaltest.json",
         env!("CARGO_MANIFEST_DIR")
     );
     let output = Command::new(env!("CARGO_BIN_EXE_warmswitch"))

@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ledger's sums equal the clock, and observing changes nothing.
 
-#[path = "../../../board/src/machine/busy_tests.rs"]
-mod busy;
 mod calls;
-#[path = "../../../board/src/bus/copier_tests.rs"]
-mod copier;
 mod misses;
 
 use super::*;
+use crate::shared_tests::busy::{STORE, cached, cached_with};
+use crate::shared_tests::copier;
 use arm::{Bus as _, Pa, Width};
 use board::BoardBus as _;
-use board::BoardSpec;
 use board::Machine;
-use board::boot::Boot;
-use board::bus::dma::Memory;
-use board::device::{Device, Unmodelled};
-use busy::{STORE, cached, cached_with};
 use std::time::Duration;
 
 /// Returns a ledger without functions.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers and operations.
+//! Tests of CP15 registers and operations.
 
 use crate::addr::Mva;
 use crate::bus::Width;
@@ -75,7 +75,7 @@ fn caches_go_round_as_a_decompressor_leaves_them() {
     let control = cpu.cp15_read(0, 1, 0, 0);
     cpu.set_round_robin();
     assert_eq!(cpu.cp15_read(0, 1, 0, 0), control | 1 << 14);
-    // Five lines of one set: the first of four ways makes room.
+    // Five lines of one set: the fifth evicts the first from the four ways.
     let lines = [4, 5, 6, 7, 8].map(|n| n << 16);
     for mva in lines {
         assert!(cpu.load(mva, Width::Word).is_ok());
@@ -92,7 +92,7 @@ fn cp15_registers_are_read_as_they_were_written() {
     for (crn, crm, opc2) in [(0, 0, 2), (9, 1, 0), (9, 1, 1), (15, 0, 0)] {
         assert_eq!(read(0, crn, crm, opc2), 0, "c{crn}, c{crm}, {opc2}");
     }
-    // Ways locked in either cache; the context ID; the cache debug register. No TCM can be placed.
+    // Locked ways of both caches, context ID, cache debug register. A TCM cannot be mapped.
     let written = [
         (0, 9, 0, 0, 5, 0xfff5),
         (0, 9, 0, 1, 6, 0xfff6),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Stores past the cache, and the write buffer.
+//! Stores past the cache, and the drain of the write buffer.
 
 use crate::addr::Mva;
 use crate::bus::{Bus, Width};
@@ -8,7 +8,7 @@ use crate::mmu::{self, Resolved};
 use crate::observe::Cause;
 
 impl<B: Bus> Cpu<B> {
-    /// Past the cache, through the write buffer where the page has it.
+    /// Stores past the cache, through the write buffer if the page is buffered.
     pub(super) fn store_to_memory(
         &mut self,
         page: Resolved,
@@ -26,7 +26,7 @@ impl<B: Bus> Cpu<B> {
             Cause::Uncached
         };
         let (done, answer) = if buffered && self.has_policy(page, mmu::SINGLE) {
-            // A fence, too, and nothing that others join.
+            // The store is also a fence, and no other store joins its entry.
             let now = self.biu.drain(&mut self.bus, before);
             self.biu.push_single(now, pa, width, value);
             (now, Ok(()))
@@ -47,13 +47,14 @@ impl<B: Bus> Cpu<B> {
         answer.map_err(|_| self.data_abort(self.mmu.external_abort(page), mva))
     }
 
-    /// Whether no access is sequential to another one: on the ARM920T while its D-cache is off (S3C2410A p. 4-6).
+    /// Whether accesses are never sequential to each other: on the ARM920T while its D-cache is off (S3C2410A
+    /// p. 4-6).
     #[inline(always)]
     pub(super) fn separates_accesses(&self) -> bool {
         self.biu.reads_bursts() && self.cp15.sctlr & 4 == 0
     }
 
-    /// Of a store that goes past the cache.
+    /// Updates a line that holds the address of a store past the cache.
     pub(crate) fn update_line(&mut self, mva: Mva, width: Width, value: u32) {
         let on = self.cp15.sctlr >> 2 & 1 != 0;
         if let Some(line) = self.dcache.find(mva).filter(|_| on) {
@@ -63,7 +64,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// CP15 c7,c10,4: waits until nothing is left to be written.
+    /// Drains the write buffer (CP15 c7,c10,4).
     pub(crate) fn drain_write_buffer(&mut self) {
         let before = self.cycles;
         let drained = self.biu.drain(&mut self.bus, before);

@@ -6,14 +6,14 @@ use crate::tests::bus::TestBus;
 use crate::tests::core::{COARSE, HERE, arm, mapped};
 use crate::write_buffer::{Biu, Buffers};
 
-/// Nothing answers there.
+/// Physical address without memory.
 const NOWHERE: u32 = 0x1000_0000;
 
 #[test]
 fn a_line_fill_that_fails_writes_its_victim_back() {
     let mut cpu = mapped();
     cpu.cp15_write(0, 1, 0, 0, 0x5005); // round robin
-    // Write-back pages: one of nothing, and four whose lines have the same set.
+    // Write-back pages: one without memory, and four whose lines are in one set.
     cpu.bus.put(COARSE, &[NOWHERE | 0xffe]);
     for va in [0x2_0000, 0x2_0400, 0x2_0800, 0x2_0c00] {
         assert!(cpu.load(va, Width::Word).is_ok());
@@ -24,8 +24,8 @@ fn a_line_fill_that_fails_writes_its_victim_back() {
     assert_eq!(cpu.load(0x2_0000, Width::Word), Ok(0x2_0000));
 }
 
-/// The abort that an instruction at [`HERE`] with r0 = 1 and r1 = the first page of the second
-/// megabyte takes: FSR and FAR. Nothing is behind that page, described by these bits.
+/// Abort of an instruction at [`HERE`] with r0 = 1 and r1 = the first page of the second megabyte: FSR and
+/// FAR. The page has these descriptor bits and no memory.
 fn abort(insn: u32, bits: u32) -> Option<(u32, u32)> {
     let mut cpu = mapped();
     cpu.bus.put(COARSE, &[NOWHERE | bits]);
@@ -44,7 +44,7 @@ fn the_bus_aborts_reads_and_stores_that_the_core_waits_for() {
     assert_eq!(strb, [external, None]);
     let ldr = uncached.map(|bits| abort(0xe591_0000, bits)); // ldr r0, [r1]
     assert_eq!(ldr, [external; 2]);
-    // Write-through: a miss goes to the buffer.
+    // Write-through: a miss goes to the write buffer.
     assert_eq!(abort(0xe581_0000, 0xffa), None);
 }
 
@@ -52,7 +52,7 @@ fn the_bus_aborts_reads_and_stores_that_the_core_waits_for() {
 fn an_external_abort_of_a_transfer_names_its_last_word_or_the_last_of_the_kilobyte() {
     let far = |insn, first: u32| {
         let mut cpu = mapped();
-        // The page behind is RAM.
+        // The next page is RAM.
         cpu.bus.put(COARSE, &[NOWHERE | 0xff2, 0x2_0ff2]);
         cpu.r[1] = first;
         arm(&mut cpu, insn);
@@ -83,7 +83,7 @@ fn a_transfer_goes_on_at_address_zero_behind_the_last() {
     assert_eq!(cpu.pc, HERE + 4);
 }
 
-/// A core with a line of which only the upper half is dirty.
+/// Returns a core with a line whose upper half alone is dirty.
 fn with_a_dirty_upper_half() -> crate::cpu::Cpu<crate::tests::bus::TestBus> {
     let mut cpu = mapped();
     assert!(cpu.load(0x2_0100, Width::Word).is_ok());
@@ -127,12 +127,12 @@ fn a_locked_way_of_the_i_cache_keeps_its_line() {
     assert!(cpu.icache.find(Mva(0x2_0000)).is_some());
 }
 
-/// An address of [`mapped`]'s that is not cached but buffered.
+/// An address of [`mapped`] that is uncached and buffered.
 const BUFFERED: u32 = 0x42_0000;
 
 #[test]
 fn a_swap_waits_until_everything_is_written() {
-    // Where the swap itself is not cached, and where it hits a line and is not written at all.
+    // An uncached swap, and a swap that hits a line and is not written to memory.
     for at in [BUFFERED + 0x100, 0x3_0000] {
         let mut cpu = mapped();
         assert!(cpu.load(0x3_0000, Width::Word).is_ok());
@@ -194,7 +194,7 @@ fn forced_write_through_writes_lines_through_that_would_be_written_back() {
 #[test]
 fn the_write_buffer_counts_the_words_of_each_address() {
     let (mut biu, mut bus) = (Biu::new(0, Buffers::ARM926EJS), TestBus::new(0x1_0000));
-    // A line fill has the bus until 15, and then ten words have it, four cycles each.
+    // A line fill has the bus until cycle 15; then ten words have it, for four cycles each.
     assert!(biu.read_line(&mut bus, 0, Pa(0x1000), &mut [0; 8]).is_ok());
     assert_eq!(biu.store_words(&mut bus, 0, Pa(0x400), &[1; 10]), 0);
     assert_eq!(biu.store_words(&mut bus, 0, Pa(0x800), &[1; 6]), 0);
@@ -211,7 +211,7 @@ fn a_victim_waits_for_stores_to_its_bytes_that_are_under_way() {
     for va in [0x2_0400, 0x2_0800, 0x2_0c00] {
         assert!(cpu.load(va, Width::Word).is_ok());
     }
-    // One has the bus until the fill, the second behind it, and the third is one to the victim.
+    // The first store has the bus until the fill. The second waits for it. The third overlaps the victim.
     for va in [BUFFERED + 0x2000, BUFFERED + 0x3000, BUFFERED + 4] {
         assert!(cpu.store(va, Width::Word, 8).is_ok());
     }

@@ -9,30 +9,31 @@ use crate::cpu::{Aborted, Access, Cpu};
 use crate::mmu::{self, Fault, Kind, Resolved};
 use crate::observe::{Cause, Event};
 
-/// What lies on either side of a multiple of it may have different attributes.
+/// Addresses on different sides of a multiple of this may have different attributes.
 const SMALLEST_PAGE: u32 = 1024;
 
-/// Words of a store that go past the cache as one, all in one page.
+/// Consecutive words of a store, within one page, that go past the cache as one transfer.
 struct Run {
     page: Resolved,
-    /// The first one's address, and its number within the store.
+    /// Address of the first word, and its number within the store.
     mva: Mva,
     from: usize,
-    /// Lines that cached pages do not have in the cache, the first word's in bit 0.
+    /// Lines of cacheable pages that missed the cache; bit 0 is the first word's line.
     missed: u8,
 }
 
-/// What is done of a store to a line.
+/// The part of a store to one line that is done.
 enum Stored {
-    /// Nothing: each word has to go its own way.
+    /// Nothing: the words are stored one by one.
     Nothing,
-    /// All but what goes past the cache to this page, and whether it missed.
+    /// The cache part; the words remain to be stored past the cache to this page. True if the line was
+    /// missing.
     Past(Resolved, bool),
 }
 
 impl<B: Bus> Cpu<B> {
-    /// The line with `count` words from `va`, if they are in one and may be read at once, and the
-    /// first one's place in it.
+    /// Returns the line with `count` words from `va`, and the place of the first one in it, if a grant allows
+    /// the read and one line holds all of them.
     #[inline(always)]
     pub(crate) fn granted_line(&self, va: u32, count: u32) -> Option<([u32; 8], usize)> {
         let first = va >> 2 & 7;
@@ -43,7 +44,7 @@ impl<B: Bus> Cpu<B> {
         Some((*self.dcache.line(line), first as usize))
     }
 
-    /// The same for writing.
+    /// Returns the same for a write.
     #[inline(always)]
     pub(crate) fn granted_line_for_write(&self, va: u32, count: u32) -> Option<(usize, usize)> {
         let first = va >> 2 & 7;
@@ -54,7 +55,7 @@ impl<B: Bus> Cpu<B> {
         Some((line, first as usize))
     }
 
-    /// Loads ascending words from `va` with its low two bits ignored (or faulting, SCTLR.A).
+    /// Loads ascending words from `va`, whose low two bits are ignored or, with SCTLR.A, fault.
     pub(crate) fn load_multiple(&mut self, va: u32, out: &mut [u32]) -> Access<()> {
         if va & 3 != 0 && self.cp15.alignment_checked() {
             return Err(self.data_abort(Fault::ALIGNMENT, self.data_mva(va)));
@@ -79,7 +80,7 @@ impl<B: Bus> Cpu<B> {
         Ok(())
     }
 
-    /// The first word, or as many as one burst past the cache reads. Returns how many.
+    /// Loads one word, or an uncached burst. Returns the number of words.
     fn load_piece(&mut self, va: u32, out: &mut [u32]) -> Access<usize> {
         if !self.biu.reads_bursts() || self.separates_accesses() {
             out[0] = self.load(va, Width::Word)?;
@@ -103,8 +104,8 @@ impl<B: Bus> Cpu<B> {
         Ok(count)
     }
 
-    /// FAR of an external abort within a transfer of several words: the address of its last word, or
-    /// of the last one below a 1 KB boundary that the transfer crosses behind the abort
+    /// Corrects the FAR after an external abort within a transfer of several words. It becomes the address of
+    /// the last word, or of the last one below the 1 KB boundary that the transfer crosses after the abort
     /// (`DDI0198D 3.3.1`).
     #[cold]
     fn aborted_within(&mut self, last: u32, aborted: Aborted) -> Aborted {
@@ -115,7 +116,7 @@ impl<B: Bus> Cpu<B> {
         aborted
     }
 
-    /// Stores ascending words from `va` with its low two bits ignored (or faulting, SCTLR.A).
+    /// Stores ascending words to `va`, whose low two bits are ignored or, with SCTLR.A, fault.
     pub(crate) fn store_multiple(&mut self, va: u32, words: &[u32]) -> Access<()> {
         if va & 3 != 0 && self.cp15.alignment_checked() {
             return Err(self.data_abort(Fault::ALIGNMENT, self.data_mva(va)));
@@ -145,7 +146,8 @@ impl<B: Bus> Cpu<B> {
         self.end_run(&mut run, words, last)
     }
 
-    /// Words of one line that did not hit at once, at `va`. Those that go past the cache join the run.
+    /// Stores words of one line, at `va`, for which no grant exists. Words that go past the cache join the
+    /// run.
     fn store_piece(
         &mut self,
         run: &mut Option<Run>,
@@ -163,7 +165,7 @@ impl<B: Bus> Cpu<B> {
                 let privileged = self.mmu.privileged();
                 for (n, word) in (0..).zip(piece) {
                     let at = Mva(mva.0 + 4 * n);
-                    // The first one mostly is what the others need.
+                    // The slow path of the first word usually grants the others.
                     if !self.granted_store_at(at, Width::Word, *word) {
                         self.store_slow(at, Width::Word, *word, privileged, false)
                             .map_err(|aborted| self.aborted_within(last, aborted))?;
@@ -182,12 +184,12 @@ impl<B: Bus> Cpu<B> {
         Ok(())
     }
 
-    /// Puts words into their line where they go past the cache all the same.
+    /// Writes words into their line if they also go past the cache.
     fn store_into_line(&mut self, mva: Mva, words: &[u32]) -> Access<Stored> {
         let page = self.access(mva, Kind::Write, self.mmu.privileged())?;
         self.compare_watched(mva, 4 * words.len() as u32, Kind::Write);
         if !page.has(mmu::CACHE) {
-            // XScale's fences, and its stores that are not buffered, are single.
+            // XScale's fences and unbuffered stores are single.
             let single = self.separates_accesses()
                 || self.has_policy(page, mmu::SINGLE)
                 || self.has_policy(page, 0) && !page.has(mmu::BUFFER);
@@ -209,7 +211,7 @@ impl<B: Bus> Cpu<B> {
         Ok(Stored::Past(page, false))
     }
 
-    /// The run goes past the cache, if there is one. It ends where `words` end.
+    /// Stores the run past the cache, if there is one. The run ends where `words` ends.
     #[inline(always)]
     fn end_run(&mut self, run: &mut Option<Run>, words: &[u32], last: u32) -> Access<()> {
         match run.take() {
@@ -252,7 +254,7 @@ impl<B: Bus> Cpu<B> {
         Ok(())
     }
 
-    /// Tells of each line that the run missed; the first one waited.
+    /// Reports each line that the run missed. The wait belongs to the first one.
     fn tell_missed(&mut self, run: &Run, mut cycles: u64) {
         if !B::OBSERVED {
             return;

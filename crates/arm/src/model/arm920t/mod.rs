@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ARM920T (`DDI0151C`, read in Samsung's S3C2410A manual; `DDI0184B` is the ARM922T's, the same with half the
-//! cache): ARMv4T, Harvard caches of 64 ways, a TLB for each side, no branch predictor.
+//! ARM920T: ARMv4T, Harvard caches of 64 ways, one TLB for each side, no branch predictor. `DDI0151C` was
+//! read in Samsung's S3C2410A manual. `DDI0184B` describes the ARM922T, which differs in having caches of
+//! half the size.
 
 use super::rows::{Arm, Every, TwoTlbs};
 use super::{
@@ -13,8 +14,8 @@ use crate::cpu::cp15::{Row, Rows};
 use crate::isa::timing::RAISES;
 use crate::mmu::Kind;
 
-/// iA and nF: asynchronous clocking, as U-Boot leaves it (`DDI0151C 5.3`). What an access pays for it is in the
-/// board's `sync_cpu`; the other modes are not modelled.
+/// Bits iA and nF: asynchronous clocking, as U-Boot leaves it (`DDI0151C 5.3`). The board's `sync_cpu` has
+/// its cost for an access. The other modes are not modelled.
 const ASYNCHRONOUS: u32 = 0b11 << 30;
 
 /// The core.
@@ -26,7 +27,7 @@ pub const CORE: Core = Core {
     ways: 64,
     cache_bytes: (16_384, 16_384),
     replacement: Replacement::FromBase,
-    // Write-back, clean operations of c7, lockdown format A.
+    // Write-back, clean operations in c7, lockdown format A.
     cache_class: 0b0110,
     // `DDI0151C 4.5`, implementation notes.
     uncached_stores_update: true,
@@ -34,18 +35,18 @@ pub const CORE: Core = Core {
     whole_doubles: false,
     descriptors: Descriptors::Arm,
     test_and_clean: false,
-    // B, big endian, is refused; the rest reads as at reset, but for the clock mode.
+    // B (big endian) is refused; the other bits, except the clock mode, read as at reset.
     sctlr: Sctlr {
         writable: 0x0000_7307,
         reset: ASYNCHRONOUS | 0x78,
         refused: 1 << 7,
     },
     clocking: ASYNCHRONOUS,
-    // `DDI0151C 3.1`: that of instructions, that of data.
+    // `DDI0151C 3.1`: the TLB of instructions, the TLB of data.
     tlbs: &[Organisation::from_base(), Organisation::from_base()],
     buffers: Buffers::ARM920T,
-    // The ARM9TDMI's (`DDI0180A 7`), recalled but where a letter stands: D manufacturer's document. What its
-    // successor, the ARM9E-S, has alike is in the 926's file.
+    // Issue cycles of the ARM9TDMI (`DDI0180A 7`), recalled unless a letter stands beside them. D: a
+    // manufacturer's document. The 926's file has the values that the successor, the ARM9E-S, shares.
     timing: Timing {
         simple: 1,
         shift_by_register: 2,
@@ -56,7 +57,7 @@ pub const CORE: Core = Core {
         multiply_flags: 2,
         multiply_long: 3,
         multiply_long_flags: 3,
-        // ARMv5TE's: not there.
+        // ARMv5TE only; this core has no such instructions.
         multiply_half: 1,
         multiply_half_long: 2,
         saturating: 1,
@@ -96,7 +97,7 @@ pub const CORE: Core = Core {
 
 pub(crate) use super::no_instructions::{ENCODINGS, selectors};
 
-/// CP15 (`DDI0151C 2.3`; operations of c7: table 2-16). There is no context id.
+/// Rows of CP15 (`DDI0151C 2.3`; operations of c7: table 2-16). There is no context ID.
 pub(crate) const fn cp15<B: Bus>() -> &'static Rows<B> {
     const {
         &Rows::new(&[
@@ -108,7 +109,7 @@ pub(crate) const fn cp15<B: Bus>() -> &'static Rows<B> {
     }
 }
 
-/// Operations by segment and index move the victim pointer (`DDI0151C 4.4`).
+/// Does an operation by segment and index, which moves the victim pointer (`DDI0151C 4.4`).
 fn at_index<B: Bus>(cpu: &mut Cpu<B>, index: u32, operation: fn(&mut Cpu<B>, usize)) {
     cpu.maintain_index(index, operation);
     let line = cpu.dcache.line_by_index(index);
@@ -119,18 +120,18 @@ struct Registers<B>(B);
 
 impl<B: Bus> Registers<B> {
     const ROWS: &[Row<B>] = &[
-        // c7, D-cache by segment and index: clean; clean and invalidate.
+        // c7, D-cache by segment and index: clean, clean and invalidate.
         Row::at(0, 7, 10, 2).write(|cpu, value| at_index(cpu, value, Cpu::clean_line)),
         Row::at(0, 7, 14, 2)
             .write(|cpu, value| at_index(cpu, value, Cpu::clean_and_invalidate_line)),
-        // c9: lockdown of caches, by a base.
+        // c9: cache lockdown by a base.
         Row::at(0, 9, 0, 0)
             .read(|cpu| cpu.dcache.victim.base() << 26)
             .write(|cpu, value| cpu.dcache.victim.set_base(value >> 26)),
         Row::at(0, 9, 0, 1)
             .read(|cpu| cpu.icache.victim.base() << 26)
             .write(|cpu, value| cpu.icache.victim.set_base(value >> 26)),
-        // c10: lockdown of TLBs.
+        // c10: TLB lockdown.
         Row::at(0, 10, 0, 0)
             .read(|cpu| cpu.mmu.tlb(Kind::Read).lockdown_register())
             .write(|cpu, value| cpu.mmu.tlb(Kind::Read).set_lockdown_register(value)),
@@ -184,7 +185,7 @@ mod tests {
         }
     }
 
-    /// c9 and c10: of the data and of the instructions, caches and TLBs.
+    /// c9 and c10: caches and TLBs of data and of instructions.
     #[test]
     fn each_side_has_lockdown_registers_of_its_own() {
         let mut cpu = machine();
@@ -251,7 +252,7 @@ mod tests {
         assert_eq!(cpu.cpsr() & Q, 0);
     }
 
-    /// The loop that Linux and the manual clean the cache with (`DDI0151C 4.4`).
+    /// The loop with which Linux and the manual clean the cache (`DDI0151C 4.4`).
     #[test]
     fn a_loop_over_segments_and_indexes_cleans_everything() {
         let mut cpu = mapped_on(&CORE, TestBus::new(1 << 20), |bus| bus);
@@ -283,7 +284,7 @@ mod tests {
         assert_eq!(cpu.dcache.find(Mva(0x4_0000)), None);
     }
 
-    /// `DDI0151C 4.5`: such a store updates the cache, too; such a load takes what the bus has.
+    /// `DDI0151C 4.5`: an uncached store also updates a line; an uncached load reads the bus.
     #[test]
     fn a_store_past_the_cache_updates_a_line_that_has_its_address() {
         for cb in [0, 4] {
@@ -309,7 +310,7 @@ mod tests {
         let mut ram = TestBus::new(1 << 20);
         let load = 0xe591_3000; // ldr r3, [r1]
         let next_line = 0xea00_0004;
-        // mcr p15, 0, r0, c8: c5 of instructions, c6 of data, c7 of both.
+        // mcr p15, 0, r0, c8: c5 of instructions, c6 of data, c7 of both
         for (n, invalidate) in (0..).zip([0xee08_0f15, 0xee08_0f16, 0xee08_0f17, load]) {
             ram.put(0x2000 + 32 * n, &[load, invalidate, next_line]);
         }
@@ -324,7 +325,7 @@ mod tests {
         assert_eq!(walks, [2, 1, 1, 2]);
     }
 
-    /// `DDI0180A 7.2`, m by the manual's table: 8, 16, 24, 32 bits of the second factor.
+    /// `DDI0180A 7.2`; m from the manual's table: 8, 16, 24 or 32 bits of the second factor.
     #[test]
     fn a_multiply_ends_early() {
         let cycles = |insn: u32, factor: u32| {

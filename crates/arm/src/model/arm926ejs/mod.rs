@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! ARM926EJ-S (`DDI0198D`): ARMv5TEJ, Harvard caches of 4 ways, unified TLB, no branch predictor.
 //!
-//! What a chip's integrator chooses (cache sizes) or its memory decides (costs) comes from the board.
+//! The board defines what the chip's integrator chooses (cache sizes) and what its memory decides (costs).
 
 use super::rows::{Arm, Every};
 use super::{
@@ -19,32 +19,32 @@ use crate::observe::TlbSide;
 /// The core.
 pub const CORE: Core = Core {
     name: "arm926ejs",
-    // Revision r0p5, as SAM9 boot logs show it.
+    // Revision r0p5, as in SAM9 boot logs.
     midr: 0x4106_9265,
     version: Version::V5J,
     // `DDI0198D 4.1`.
     ways: 4,
     cache_bytes: (4096, 131_072),
     replacement: Replacement::Ways,
-    // Write-back, clean operations of c7, lockdown format C.
+    // Write-back, clean operations in c7, lockdown format C.
     cache_class: 0b1110,
     uncached_stores_update: false,
     mini_cache: false,
     whole_doubles: false,
     descriptors: Descriptors::Arm,
     test_and_clean: true,
-    // B, big endian, is refused; the rest reads as at reset.
+    // B (big endian) is refused; the other bits read as at reset.
     sctlr: Sctlr {
         writable: 0x0000_f307,
         reset: 0x0005_0078,
         refused: 1 << 7,
     },
     clocking: 0,
-    // `DDI0198D 3.7`; that sections are found by MVA[24:20] is chosen here.
+    // `DDI0198D 3.7`. That MVA[24:20] selects the set of a section is a choice of the model.
     tlbs: &[Organisation::new(32, 2, 8)],
     buffers: Buffers::ARM926EJS,
-    // `DDI0222B 8.1`. D manufacturer's document, G GCC's arm926ejs pipeline description (written from
-    // it), R recollection of the TRM's tables, corroborated by neither.
+    // `DDI0222B 8.1`. D: a manufacturer's document. G: GCC's arm926ejs pipeline description, which was
+    // written from such a document. R: recollection of the TRM's tables, confirmed by neither.
     timing: Timing {
         simple: 1,               // D
         shift_by_register: 2,    // D, G
@@ -94,7 +94,7 @@ pub const CORE: Core = Core {
 
 pub(crate) use super::no_instructions::{ENCODINGS, selectors};
 
-/// CP15 (`DDI0198D 2.3`; operations of c7: 2.3.7, table 2-18).
+/// Rows of CP15 (`DDI0198D 2.3`; operations of c7: 2.3.7, table 2-18).
 pub(crate) const fn cp15<B: Bus>() -> &'static Rows<B> {
     const { &Rows::new(&[Every::<B>::ROWS, Arm::<B>::ROWS, Registers::<B>::ROWS]) }
 }
@@ -103,10 +103,11 @@ struct Registers<B>(B);
 
 impl<B: Bus> Registers<B> {
     const ROWS: &[Row<B>] = &[
-        // c0: TCM status, none; main id also where c0,c0 has nothing else.
+        // c0: TCM status (none); the unused opcodes 2 of c0,c0 read the main ID.
         Row::at(0, 0, 0, 2).read(|_| 0),
         Row::at(0, 0, 0, 3).opc2_up_to(7).read(|cpu| cpu.cp15.midr),
-        // c7, by set and way: I-cache, invalidate; D-cache, invalidate; clean; both.
+        // c7 by set and way: invalidate in the I-cache; invalidate, clean, clean and invalidate in the
+        // D-cache.
         Row::at(0, 7, 5, 2)
             .write(|cpu, value| cpu.maintain(|cpu| cpu.invalidate_icache_index(value))),
         Row::at(0, 7, 6, 2)
@@ -114,17 +115,17 @@ impl<B: Bus> Registers<B> {
         Row::at(0, 7, 10, 2).write(|cpu, value| cpu.maintain_index(value, Cpu::clean_line)),
         Row::at(0, 7, 14, 2)
             .write(|cpu, value| cpu.maintain_index(value, Cpu::clean_and_invalidate_line)),
-        // Test and clean, and invalidate.
+        // c7: test and clean; test, clean and invalidate.
         Row::at(0, 7, 10, 3).read(Cpu::test_and_clean),
         Row::at(0, 7, 14, 3).read(Cpu::test_clean_and_invalidate),
-        // c8: the TLB, all of it and by MVA. It is one, whichever side is named.
+        // c8: invalidate all TLB entries; invalidate by MVA. The TLB is unified, whichever side is named.
         Row::at(0, 8, 5, 0)
             .crm_up_to(7)
             .write(|cpu, _| cpu.invalidate_tlb(TlbSide::Both)),
         Row::at(0, 8, 5, 1)
             .crm_up_to(7)
             .write(|cpu, value| cpu.invalidate_tlb_entry(TlbSide::Both, Mva(value))),
-        // c9: lockdown of ways, format C; TCM regions, of size 0.
+        // c9: way lockdown, format C; TCM regions, of size 0.
         Row::at(0, 9, 0, 0)
             .read(|cpu| cpu.dcache.victim.locked & 15 | 0xfff0)
             .write(|cpu, value| cpu.dcache.victim.locked = value & 15),
@@ -139,11 +140,11 @@ impl<B: Bus> Registers<B> {
         Row::at(0, 10, 0, 0)
             .read(|cpu| cpu.mmu.tlb(Kind::Read).lockdown_register())
             .write(|cpu, value| cpu.mmu.tlb(Kind::Read).set_lockdown_register(value)),
-        // c13: context id.
+        // c13: context ID.
         Row::at(0, 13, 0, 1)
             .read(|cpu| cpu.cp15.context_id)
             .write(|cpu, value| cpu.cp15.context_id = value),
-        // c15: debug override, of which nothing is modelled; cache debug control.
+        // c15: debug override (no bit is modelled), cache debug control.
         Row::at(0, 15, 0, 0)
             .read(|_| 0)
             .write(|_, _| {})

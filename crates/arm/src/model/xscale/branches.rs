@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! XScale's branch target buffer (IXP42X 3.3; XSC 5): 128 branches, found by address bits 8:2, each with two bits
-//! of history. That a new one begins as weakly taken is recalled (R).
+//! XScale's branch target buffer (IXP42X 3.3; XSC 5): 128 branches, indexed by address bits 8:2, each with
+//! two bits of history. A new entry starts as weakly taken; this is recalled (R).
 
 use crate::state::Damaged;
 
-/// Branches it holds.
+/// Number of branches in the buffer.
 const ENTRIES: usize = 128;
-/// History of a new branch: weakly taken. From here on it is predicted taken.
+/// History of a new entry. Histories from this one on predict "taken".
 const WEAKLY_TAKEN: u8 = 2;
 const STRONGLY_TAKEN: u8 = 3;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Branch {
-    /// Address, with bit 0 set while there is one.
+    /// Address of the branch; bit 0 is set if the entry is valid.
     tag: u32,
     history: u8,
 }
@@ -20,16 +20,16 @@ struct Branch {
 crate::state!(Branch: tag, history; => check);
 
 impl Branch {
-    /// What was restored may be no history.
+    /// Checks a restored state.
     fn check(&self) -> Result<(), Damaged> {
         match self.history <= STRONGLY_TAKEN {
             true => Ok(()),
-            false => Err(Damaged("a branch has no such history")),
+            false => Err(Damaged("the history of a branch is out of range")),
         }
     }
 }
 
-/// The buffer; of cores that have none, empty.
+/// The buffer. It has no entries on cores without one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Branches {
     entries: Box<[Branch]>,
@@ -45,7 +45,7 @@ impl Branches {
         }
     }
 
-    /// The branch at `pc` was taken or not: whether that was foreseen.
+    /// Records whether the branch at `pc` was taken. Returns whether the prediction was right.
     pub fn predict(&mut self, pc: u32, taken: bool) -> bool {
         let Some(entry) = self.entries.get_mut((pc >> 2) as usize % ENTRIES) else {
             return !taken;
@@ -67,7 +67,7 @@ impl Branches {
         predicted == taken
     }
 
-    /// Invalidates all.
+    /// Invalidates all entries.
     pub fn forget(&mut self) {
         self.entries.fill(Branch::default());
     }
@@ -81,7 +81,7 @@ mod tests {
     fn a_branch_is_foreseen_when_it_does_what_it_mostly_did() {
         let mut branches = Branches::new(true);
         let mut did = |taken| branches.predict(0x1000, taken);
-        // New; learned; a loop's end; the loop again.
+        // A new branch, a predicted one, the end of a loop, the loop again.
         assert_eq!(
             [true, true, true, false, true].map(&mut did),
             [false, true, true, false, true]

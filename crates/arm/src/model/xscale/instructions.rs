@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instructions that XScale alone has. Coprocessor 0 adds products to a 40-bit accumulator (IXP42X 3.8.3.1); it is
-//! undefined, in every mode, until the coprocessor access register grants it, and so are accumulators other than acc0.
-//! MCR and MRC reach coprocessor 14.
+//! Instructions that only XScale has. Coprocessor 0 adds products to a 40-bit accumulator (IXP42X 3.8.3.1).
+//! Its instructions are undefined, in every mode, until the coprocessor access register grants them, and
+//! always for accumulators other than acc0. MCR and MRC access coprocessor 14.
 
 use crate::bus::Bus;
 use crate::cpu::cp15::CP14;
@@ -30,7 +30,7 @@ const WHOLE: u32 = 0;
 const PACKED: u32 = 1;
 const HALVES: u32 = 2;
 
-// Rs is in bits 15:12, where others have Rd.
+// Rs is in bits 15:12, the place of Rd in other instructions.
 
 fn mia<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     product::<B, WHOLE>(insn, core)
@@ -62,7 +62,7 @@ fn execute_product<B: Bus, const WHAT: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
         _ => half(m, bit(insn, 17)) * half(s, bit(insn, 16)),
     };
     cpu.cp15.xscale.accumulate(product);
-    // Another multiplication has to wait for the multiplier: here it is this one that goes on.
+    // On silicon the next multiplication waits for the multiplier; here this instruction takes longer.
     let more = match WHAT {
         WHOLE => magnitude(s) - 1,
         PACKED => 1,
@@ -98,7 +98,7 @@ fn execute_mra<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     }
     let (low, high) = (rd(op.insn()), rn(op.insn()));
     [cpu.r[low], cpu.r[high]] = cpu.cp15.xscale.accumulator();
-    // The high word a cycle later.
+    // The high word is available one cycle later.
     cpu.pend(Interlock::after(1 << low | 1 << high | 1 << (high + 16)));
 }
 
@@ -127,7 +127,7 @@ mod tests {
     use crate::tests::bus::TestBus;
     use crate::tests::core::{HERE, arm, on};
 
-    /// Coprocessor 0 granted, r0 to r2 set.
+    /// A core that may use coprocessor 0, with r0 to r2 set.
     fn granted(registers: [u32; 3]) -> Cpu<TestBus> {
         let mut cpu = on(&IXP42X, TestBus::new(0x1_0000));
         cpu.r[0] = 1;
@@ -191,7 +191,7 @@ mod tests {
         }
     }
 
-    /// Against arithmetic that has room for all of it; QEMU 7.2 cannot be asked.
+    /// Compares with wider arithmetic, because QEMU 7.2 cannot run these instructions.
     #[test]
     fn a_million_random_products_add_up() {
         let mut random = 1_u64;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Intel's XScale as the IXP42X has it (IXP42X Developer's Manual 252480-006; XSC is the core's own manual,
-//! January 2004): ARMv5TE and an accumulator, Harvard caches of 32 ways that go round by the set, a mini data
-//! cache, a TLB for each side, descriptors with an X bit.
+//! Intel's XScale in the IXP42X: ARMv5TE with an accumulator, Harvard caches of 32 ways with one round-robin
+//! pointer for each set, a mini data cache, one TLB for each side, descriptors with an X bit. Manuals: IXP42X
+//! Developer's Manual 252480-006 ("IXP42X"); the core's own manual, January 2004 ("XSC").
 
 mod branches;
 mod instructions;
@@ -18,17 +18,17 @@ use crate::cpu::Cpu;
 use crate::cpu::cp15::{Row, Rows};
 use crate::mmu::Kind;
 
-/// The core, as it is in the parts of 400 MHz.
+/// The core, as in the 400 MHz parts.
 pub const CORE: Core = Core {
     name: "xscale-ixp42x",
-    // R: those of 266 MHz have 0x690541f1 (boot logs).
+    // R: the 266 MHz parts have 0x690541f1 (boot logs).
     midr: 0x6905_41d1,
     version: Version::V5E,
     // IXP42X p. 52, 61.
     ways: 32,
     cache_bytes: (32_768, 32_768),
     replacement: Replacement::Sets,
-    // Write-back, lines locked one by one.
+    // Write-back, lines are locked one by one.
     cache_class: 0b0101,
     uncached_stores_update: false,
     mini_cache: true,
@@ -36,25 +36,25 @@ pub const CORE: Core = Core {
     whole_doubles: true,
     descriptors: Descriptors::Extended,
     test_and_clean: false,
-    // IXP42X 3.5.1: B, big endian, is refused. Z, the branch target buffer's enable, is kept.
+    // IXP42X 3.5.1: B (big endian) is refused. Z, the enable of the branch target buffer, is kept.
     sctlr: Sctlr {
         writable: 0x0000_3b07,
         reset: 0x78,
         refused: 1 << 7,
     },
     clocking: 0,
-    // IXP42X 3.1.3: that of instructions, that of data.
+    // IXP42X 3.1.3: the TLB of instructions, the TLB of data.
     tlbs: &[
         Organisation::behind_locked(32),
         Organisation::behind_locked(32),
     ],
     buffers: Buffers::XSCALE,
-    // IXP42X 3.9.4. D document read, R recalled from the same tables.
+    // IXP42X 3.9.4. D: read in the document. R: recalled from the same tables.
     timing: Timing {
         simple: 1,               // D
         shift_by_register: 2,    // D
         rotate_through_carry: 2, // D
-        arithmetic_to_pc: 5,     // D: 4 beside the operation's own
+        arithmetic_to_pc: 5, // D: 4 in addition to the operation's own
         logical_to_pc: 5,        // D
         multiply: 1,             // R
         multiply_flags: 2,       // R: blocks for its latency
@@ -70,16 +70,16 @@ pub const CORE: Core = Core {
         block_minimum: 1,        // R
         block_extra: 2,          // R: LDM of two, D
         swap: 5,                 // R
-        branch: 5,               // D: not, or wrongly, predicted
+        branch: 5, // D: not predicted, or mispredicted
         branch_prefix: 1,        // R
         mrs: 1,                  // R
         msr_flags: 2,            // R
-        msr_control: 6,          // R: of the mode
+        msr_control: 6, // R: writes the mode
         coprocessor: 2,          // R
         coprocessor_read: 4,     // R
         exception: 6,            // R
         exception_undefined: 6,  // R
-        breakpoint: 1,           // D: nothing, as debugging is off
+        breakpoint: 1, // D: no effect, because debugging is off
     },
     behaviour: Behaviour {
         issue_before_branch: true, // D: 4 + the table's
@@ -100,7 +100,7 @@ pub const CORE: Core = Core {
 pub(crate) use instructions::{ENCODINGS, selectors};
 pub(crate) use registers::Registers as XScaleRegisters;
 
-/// CP15 (IXP42X 3.5.1) and CP14 (p. 87).
+/// Rows of CP15 (IXP42X 3.5.1) and CP14 (p. 87).
 pub(crate) const fn cp15<B: Bus>() -> &'static Rows<B> {
     const {
         &Rows::new(&[
@@ -112,7 +112,7 @@ pub(crate) const fn cp15<B: Bus>() -> &'static Rows<B> {
     }
 }
 
-/// PMNC: the performance monitoring unit's id.
+/// ID of the performance monitoring unit, in PMNC.
 const MONITOR_ID: u32 = 0x14 << 24;
 
 struct Registers<B>(B);
@@ -124,15 +124,15 @@ impl<B: Bus> Registers<B> {
             .read(|cpu| cpu.cp15.xscale.auxiliary)
             .write(Cpu::write_auxiliary)
             .modelled(0x33),
-        // c5: fault status, of whatever aborted last.
+        // c5: fault status of the last abort, of data or of a fetch.
         Row::at(0, 5, 0, 0)
             .read(|cpu| cpu.cp15.dfsr)
             .write(|cpu, value| cpu.cp15.dfsr = value & 0x6ff),
-        // c7: allocate a D-cache line; invalidate the branch target buffer.
+        // c7: allocate a D-cache line, invalidate the branch target buffer.
         Row::at(0, 7, 2, 5)
             .write(|cpu, value| cpu.maintain(|cpu| cpu.allocate_line(Mva(value & !31)))),
         Row::at(0, 7, 5, 6).write(|cpu, _| cpu.cp15.xscale.branches.forget()),
-        // c9: lock an I-cache line; unlock all. The D-cache: lock what is filled; unlock.
+        // c9: lock an I-cache line, unlock the I-cache; lock what fills the D-cache, unlock the D-cache.
         Row::at(0, 9, 1, 0).write(|cpu, value| cpu.lock_icache_line(Mva(value))),
         Row::at(0, 9, 1, 1).write(|cpu, _| cpu.icache.victim.unlock()),
         Row::at(0, 9, 2, 0)
@@ -142,7 +142,7 @@ impl<B: Bus> Registers<B> {
                 cpu.dcache.victim.locking = value & 1 != 0;
             }),
         Row::at(0, 9, 2, 1).write(|cpu, _| cpu.dcache.victim.unlock()),
-        // c10: translate and lock, of instructions and of data; unlock.
+        // c10: translate and lock, for instructions and for data; unlock.
         Row::at(0, 10, 4, 0).write(|cpu, value| cpu.lock_translation(Kind::Fetch, Mva(value))),
         Row::at(0, 10, 8, 0).write(|cpu, value| cpu.lock_translation(Kind::Read, Mva(value))),
         Row::at(0, 10, 4, 1).write(|cpu, _| cpu.unlock_translations(Kind::Fetch)),
@@ -154,7 +154,8 @@ impl<B: Bus> Registers<B> {
     ];
 
     const CP14: &[Row<B>] = &[
-        // Performance monitoring: control; clock counter; interrupts, none; overflows; events, none.
+        // Performance monitoring: control, clock counter, interrupts (none), overflow flags, event selection
+        // (none), events.
         Row::cp14(0, 1)
             .read(|cpu| MONITOR_ID | cpu.cp15.xscale.clock.control())
             .write(|cpu, value| {
@@ -187,7 +188,8 @@ impl<B: Bus> Registers<B> {
         Row::cp14(3, 2)
             .read(|cpu| cpu.cp15.xscale.events[3])
             .write(|cpu, value| cpu.cp15.xscale.events[3] = value),
-        // Clock, which stays; power: 1 waits for an interrupt (XSC 7.3.2. The IXP42X's manual reserves both).
+        // Clock configuration, which is fixed. Power mode: 1 waits for an interrupt (XSC 7.3.2; the IXP42X
+        // manual reserves both).
         Row::cp14(6, 0).read(|_| 0).write(|_, _| {}).modelled(0),
         Row::cp14(7, 0)
             .read(|_| 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers that XScale has beside those of an ARM9, and the operations behind them. IXP42X is the IXP42X
-//! Developer's Manual (252480-006), by section; XSC is the Intel XScale core's manual (January 2004).
+//! Registers that XScale has in addition to those of an ARM9, and their operations. "IXP42X" is the IXP42X
+//! Developer's Manual (252480-006), by section; "XSC" is the Intel XScale core's manual (January 2004).
 
 use super::branches::Branches;
 use crate::addr::{Mva, Va};
@@ -11,41 +11,42 @@ use crate::mmu::{self, Fault, Kind};
 use crate::observe::{Cause, Event, Side, TlbSide};
 use crate::state::Damaged;
 
-/// What a line allocation waits for beside its MCR, core cycles: all pending memory operations, each time. An
-/// estimate (E): with the MCR and the ADD behind it the loop that cleans the cache takes 8 cycles a line.
+/// Core cycles that a line allocation waits, in addition to its MCR, for all pending memory operations. An
+/// estimate (E): with the MCR and the ADD that follows, the loop that cleans the cache takes 8 cycles for
+/// each line.
 const ALLOCATION: u64 = 5;
 
-/// Lines that may be on their way at a time (IXP42X p. 62).
+/// Maximum number of lines that are being filled at a time (IXP42X p. 62).
 const FILL_BUFFERS: usize = 4;
 
-/// Bits of the internal accumulator.
+/// Mask of the accumulator's bits.
 const ACCUMULATOR: u64 = (1 << 40) - 1;
 
-/// What a line that was not filled from memory holds. The manual calls it unpredictable; nobody takes this
-/// for zeros or for what was there before.
+/// Contents of an allocated line, which was not filled from memory. The manual calls them unpredictable. This
+/// value is neither zero nor a likely old value, so that a reader notices it.
 const UNFILLED: [u32; 8] = [0xa110_ca7e; 8];
 
-/// Registers that XScale adds.
+/// Registers that only XScale has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Registers {
-    /// CP15 c1,c0,1: K, P, MD.
+    /// Auxiliary control register (CP15 c1,c0,1): K, P, MD.
     pub(crate) auxiliary: u32,
-    /// CP15 c15,c1,0: which coprocessors may be used.
+    /// Coprocessor access register (CP15 c15,c1,0).
     pub(crate) access: u32,
-    /// acc0, 40 bits.
+    /// Accumulator acc0, 40 bits.
     accumulator: u64,
     pub(crate) clock: ClockCounter,
-    /// CP14 c0 to c3,c2,0: event counters, which count nothing.
+    /// Event counters (CP14 c0 to c3,c2,0), which count nothing.
     pub(crate) events: [u32; 4],
     pub(crate) branches: Branches,
-    /// D-cache lines that PLD fills, and when they are there, the oldest first.
+    /// D-cache lines that a PLD fills, and the cycles at which their fills end; oldest first.
     fills: [(u32, u64); FILL_BUFFERS],
 }
 
 crate::state!(Registers: auxiliary, access, accumulator, clock, events, branches, fills);
 
 impl Registers {
-    /// Of a core that `predicts` branches or not.
+    /// Returns the registers of a core that `predicts` branches or not.
     pub(crate) fn new(predicts: bool) -> Registers {
         Registers {
             branches: Branches::new(predicts),
@@ -53,19 +54,19 @@ impl Registers {
         }
     }
 
-    /// The time at which the last line that is on its way is there.
+    /// Latest time in the registers.
     pub(crate) fn latest(&self) -> u64 {
         let all = self.fills.iter().map(|(_, ready)| *ready);
         all.max().unwrap_or(0).max(self.clock.since)
     }
 
-    /// The last of the D-cache lines that PLD fills, by their numbers.
+    /// Highest number of a D-cache line that a PLD fills.
     pub(crate) fn last_filled(&self) -> usize {
         let lines = self.fills.iter().map(|(line, _)| *line);
         lines.max().unwrap_or(0) as usize
     }
 
-    /// PLD fills a D-cache line, which is there at this time.
+    /// Notes that a PLD fills a D-cache line, whose fill ends at `ready`.
     pub(crate) fn expect_line(&mut self, line: u32, ready: u64) {
         self.fills.rotate_left(1);
         self.fills[FILL_BUFFERS - 1] = (line, ready);
@@ -81,7 +82,7 @@ impl Registers {
         self.accumulator = self.accumulator.wrapping_add(value as u64) & ACCUMULATOR;
     }
 
-    /// acc0 with its sign, low word first.
+    /// acc0, sign-extended, low word first.
     pub(crate) fn accumulator(&self) -> [u32; 2] {
         let value = ((self.accumulator << 24) as i64 >> 24) as u64;
         [value as u32, (value >> 32) as u32]
@@ -97,21 +98,21 @@ impl Registers {
 pub struct ClockCounter {
     /// PMNC: D in bit 3, E in bit 0.
     control: u32,
-    /// Count until `since`, a core cycle, with what overflowed above bit 31.
+    /// Count at core cycle `since`. Overflows are above bit 31.
     counted: u64,
     since: u64,
-    /// Cycles until `since` that are not yet one more 64th.
+    /// Cycles up to `since` that do not yet make another count of 64 cycles.
     prescaled: u64,
 }
 
 crate::state!(ClockCounter: control, counted, since, prescaled; => check);
 
 impl ClockCounter {
-    /// What was restored may be no count: it goes on from there.
+    /// Checks a restored state.
     fn check(&self) -> Result<(), Damaged> {
         match self.counted < 1 << 62 && self.prescaled < 64 {
             true => Ok(()),
-            false => Err(Damaged("the clock has not counted so far")),
+            false => Err(Damaged("the clock counter is out of range")),
         }
     }
 
@@ -124,7 +125,7 @@ impl ClockCounter {
         }
     }
 
-    /// What was counted until now stays, with the part of a 64th.
+    /// Moves the count up to `now`, with the cycles that do not yet make a count of 64.
     fn settle(&mut self, now: u64) {
         let counted = self.total(now);
         if self.control == 9 {
@@ -133,34 +134,34 @@ impl ClockCounter {
         (self.counted, self.since) = (counted, now);
     }
 
-    /// CCNT.
+    /// Reads CCNT.
     pub(crate) fn read(&self, now: u64) -> u32 {
         self.total(now) as u32
     }
 
-    /// Sets CCNT.
+    /// Writes CCNT.
     pub(crate) fn write(&mut self, now: u64, value: u32) {
         self.settle(now);
         self.counted = self.counted >> 32 << 32 | u64::from(value);
     }
 
-    /// FLAG: the clock counter's bit.
+    /// The clock counter's bit in FLAG.
     pub(crate) fn overflowed(&self, now: u64) -> u32 {
         u32::from(self.total(now) >> 32 != 0)
     }
 
-    /// Clears it.
+    /// Clears the clock counter's bit in FLAG.
     pub(crate) fn clear_overflow(&mut self, now: u64) {
         self.settle(now);
         self.counted &= u64::from(u32::MAX);
     }
 
-    /// PMNC.
+    /// Reads PMNC.
     pub(crate) fn control(&self) -> u32 {
         self.control
     }
 
-    /// Sets PMNC; C clears the counter.
+    /// Writes PMNC; bit C clears the counter.
     pub(crate) fn set_control(&mut self, now: u64, value: u32) {
         self.settle(now);
         self.control = value & 9;
@@ -172,7 +173,8 @@ impl ClockCounter {
 }
 
 impl<B: Bus> Cpu<B> {
-    /// MD of 3 is unpredictable; P is not implemented (IXP42X 3.5.1, 3.8.3.2).
+    /// Writes the auxiliary control register. MD of 3 is unpredictable; P is not implemented (IXP42X 3.5.1,
+    /// 3.8.3.2).
     pub(crate) fn write_auxiliary(&mut self, value: u32) {
         if value >> 4 & 3 == 3 {
             self.unmodelled_cp15(0, 1, 0, 1);
@@ -181,18 +183,19 @@ impl<B: Bus> Cpu<B> {
         self.control_changed();
     }
 
-    /// Selects events to count: none, which is all ones. Others are not modelled, since what is counted
-    /// must not influence a run.
+    /// Selects the events to count: none, which is all ones. Other selections are not modelled, because
+    /// counters must not influence a run.
     pub(crate) fn select_events(&mut self, value: u32) {
         if value != u32::MAX {
             self.unmodelled_cp15(CP14, 8, 1, 0);
         }
     }
 
-    /// CP15 c7,c2,5: makes a D-cache line one of `mva` and reads nothing, not even a translation. What is
-    /// dirty in the place that the set's pointer names is written back (IXP42X p. 82).
+    /// Allocates a D-cache line for `mva` (CP15 c7,c2,5) and reads nothing, not even a translation. The
+    /// victim is at the set's pointer; its dirty data is written back (IXP42X p. 82).
     pub(crate) fn allocate_line(&mut self, mva: Mva) {
-        // No wait for the write buffer, which has a counter of its own: it is a part of the operation.
+        // The drain is part of the operation. It does not count as a wait for the write buffer, which has its
+        // own counter.
         let drained = self.biu.drain(&mut self.bus, self.cycles) + ALLOCATION;
         self.spend_until(Cause::Maintenance, drained);
         self.bus_used();
@@ -220,7 +223,8 @@ impl<B: Bus> Cpu<B> {
         self.tell_claim(mva);
     }
 
-    /// PLD: fills the line that holds `va` without waiting for it. What cannot be read is left alone.
+    /// Preloads (PLD): fills the line that holds `va` in the background. Does nothing if the line cannot be
+    /// read.
     pub(crate) fn preload(&mut self, va: u32) {
         let mva = self.debug_mva(Va(va & !31));
         let Ok(page) = self.translate(mva, Kind::Read, self.mmu.privileged()) else {
@@ -230,7 +234,7 @@ impl<B: Bus> Cpu<B> {
         if !page.has(mmu::CACHE) || !there || self.dcache.find(mva).is_some() {
             return;
         }
-        // With all buffers in use it waits for the first.
+        // If all fill buffers are in use, waits for the oldest fill.
         let (filled, oldest) = self.cp15.xscale.fills[0];
         let first = self.cycles.max(oldest);
         if oldest > self.cycles {
@@ -244,7 +248,7 @@ impl<B: Bus> Cpu<B> {
         self.cp15.xscale.expect_line(line as u32, ready);
     }
 
-    /// A line is used for the first time: it may be on its way.
+    /// Waits for a PLD's fill of the line, if it is not complete.
     pub(crate) fn wait_for_fill(&mut self, line: usize) {
         for (filled, ready) in self.cp15.xscale.fills {
             if filled == line as u32 && ready > self.cycles {
@@ -255,7 +259,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// CP15 c10,c4,0 and c10,c8,0: loads a translation into an entry that stays.
+    /// Translates and locks (CP15 c10,c4,0 and c10,c8,0): loads a TLB entry that stays.
     pub(crate) fn lock_translation(&mut self, kind: Kind, mva: Mva) {
         let walks = self.counters.tlb_walks;
         let lock = self.mmu.tlb(kind).begin_lock();
@@ -263,7 +267,7 @@ impl<B: Bus> Cpu<B> {
         let walked = self.counters.tlb_walks != walks;
         (self.mmu.tlb(kind)).end_lock(lock, walked && translated.is_ok());
         if translated.is_err() {
-            // What was loaded may not be used, and is not to stay.
+            // The entry that the walk loaded must not stay, because its use is not allowed.
             if walked {
                 let fetches = kind == Kind::Fetch;
                 let side = [TlbSide::Data, TlbSide::Instruction][usize::from(fetches)];
@@ -273,7 +277,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// CP15 c10,c4,1 and c10,c8,1: no translation is locked any more.
+    /// Unlocks all translations (CP15 c10,c4,1 and c10,c8,1).
     pub(crate) fn unlock_translations(&mut self, kind: Kind) {
         self.mmu.tlb(kind).unlock();
         let side = match kind {
@@ -283,7 +287,7 @@ impl<B: Bus> Cpu<B> {
         self.tell(Event::TlbUnlock { side });
     }
 
-    /// CP15 c9,c1,0: fills an I-cache line that stays.
+    /// Fetches and locks an I-cache line (CP15 c9,c1,0).
     pub(crate) fn lock_icache_line(&mut self, mva: Mva) {
         self.icache.victim.locking = true;
         let filled = self.prefetch_icache_line(mva);
@@ -324,7 +328,7 @@ mod tests {
         assert_eq!([63, 64].map(|n| clock.read(1020 + n)), [0, 1]);
     }
 
-    /// Row M of the third review.
+    /// The prescaler keeps its part of 64 cycles across register writes.
     #[test]
     fn a_64th_that_has_begun_goes_on_behind_writes_to_pmnc_ccnt_and_flag() {
         let mut clock = ClockCounter::default();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! XScale by the examples and tables of its manual.
+//! Tests of XScale from the examples and tables of its manual.
 
 use super::CORE;
 use crate::addr::Mva;
@@ -13,8 +13,8 @@ fn machine() -> Cpu<TestBus> {
     on(&CORE, TestBus::new(0x1_0000))
 }
 
-/// MMU and caches on; the first page of the second megabyte is the RAM at 0x5_0000, extended small, of
-/// these X, C and B.
+/// Returns a core with MMU and caches on. The first page of the second megabyte maps the RAM at 0x5_0000, as an
+/// extended small page with this X, C and B.
 fn mapped(xcb: u32) -> Cpu<TestBus> {
     let mut ram = TestBus::new(1 << 20);
     let page = |pa: u32, xcb: u32| pa | (xcb >> 2) << 6 | 0x30 | (xcb & 3) << 2 | 3;
@@ -24,7 +24,7 @@ fn mapped(xcb: u32) -> Cpu<TestBus> {
 }
 
 const PAGE: u32 = 0x10_0000;
-/// The same memory past the caches.
+/// The memory of `PAGE`, past the caches.
 const PAST: u32 = 0x10_1000;
 const LOAD: u32 = 0xe591_3000; // ldr r3, [r1]
 const STORE: u32 = 0xe581_4000; // str r4, [r1]
@@ -91,7 +91,7 @@ fn coprocessor_14_waits_for_an_interrupt_and_is_privileged() {
     assert_eq!(cpu.pc, 4);
 }
 
-/// IXP42X 3.7: the clock counter by CP14. Events are none, and their counters have what was written.
+/// IXP42X 3.7: CP14 reads the clock counter. No events are counted; their counters keep the value written.
 #[test]
 fn the_monitoring_unit_counts_cycles_and_says_when_they_went_round() {
     let mut cpu = machine();
@@ -114,7 +114,7 @@ fn the_monitoring_unit_counts_cycles_and_says_when_they_went_round() {
     assert_eq!(read(&mut cpu, control), 0x1400_0001);
     write(&mut cpu, clock, u32::MAX);
     assert_eq!(read(&mut cpu, flags), 1);
-    // What is not cleared stays.
+    // Writing zero clears no flag.
     write(&mut cpu, flags, 0);
     assert_eq!(read(&mut cpu, flags), 1);
     let (before, from) = (read(&mut cpu, clock), cpu.cycles());
@@ -123,7 +123,7 @@ fn the_monitoring_unit_counts_cycles_and_says_when_they_went_round() {
     let (after, to) = (read(&mut cpu, clock), cpu.cycles());
     assert_eq!(u64::from(after - before), to - from);
     assert_eq!(read(&mut cpu, flags), 0);
-    // P clears the events, C the clock; E not set, it stands.
+    // P clears the event counters, C the clock counter. With E clear the clock counter stands.
     write(&mut cpu, control, 2);
     assert_eq!(events.map(|event| read(&mut cpu, event)), [0; 4]);
     assert!(read(&mut cpu, clock) > 100);
@@ -132,7 +132,7 @@ fn the_monitoring_unit_counts_cycles_and_says_when_they_went_round() {
         [clock, control].map(|register| read(&mut cpu, register)),
         [0, 0x1400_0000]
     );
-    // Interrupts; events counted; clock and power.
+    // Interrupt enable, event selection, clock configuration, power mode.
     write(&mut cpu, [4, 1], 0);
     write(&mut cpu, [8, 1], u32::MAX);
     write(&mut cpu, [6, 0], 0);
@@ -165,7 +165,7 @@ fn write_back_pages_fill_on_reads_and_with_x_on_writes_too() {
 
 #[test]
 fn the_auxiliary_control_register_says_how_mini_lines_are_written() {
-    // After a load and a store: written to memory, too? After a store alone: a line?
+    // Does a store also write memory? Does a store that misses fill a line?
     for (md, through, filled) in [(0, false, false), (1, false, true), (2, true, false)] {
         let mut cpu = mapped(0b110);
         mcr(&mut cpu, [1, 0, 1], md << 4);
@@ -222,7 +222,7 @@ fn a_set_goes_round_from_its_last_way_by_itself() {
     assert_eq!([0, 32, 64, 1].map(&mut way), [31, 0, 1, 63]);
 }
 
-/// As Linux cleans the cache: two windows by turns, each as large as it.
+/// Linux cleans the cache like this: two windows in turn, each as large as the cache.
 #[test]
 fn allocating_every_line_of_a_window_cleans_the_cache_and_reads_nothing() {
     use crate::config::{Config, Victims};
@@ -270,13 +270,13 @@ fn an_allocated_line_holds_nobodys_data_and_belongs_to_who_stores_to_it() {
         word,
         "with what was never filled"
     );
-    // A line that is there is not touched.
+    // An allocation does not change a line that is already in the cache.
     at(&mut cpu, LOAD, PAGE + 32);
     mcr(&mut cpu, [7, 2, 5], PAGE + 32);
     assert_ne!(at(&mut cpu, LOAD, PAGE + 32), word);
 }
 
-/// The example of `IXP42X p. 57`: lines are locked from way 0 on, the others go round behind them.
+/// The example of `IXP42X p. 57`: locked lines fill the ways from 0 on, the others take the rest in turn.
 #[test]
 fn up_to_28_lines_of_a_set_are_locked_and_stay() {
     let mut cpu = mapped(0b011);
@@ -362,7 +362,7 @@ fn one_register_has_the_fault_of_data_and_of_fetches() {
     cpu.set_pc(0x8000_0000);
     steps(&mut cpu, 1);
     assert_eq!((cpu.pc, cpu.cp15.dfsr), (0xc, 0x400));
-    // The fourth megabyte is past the RAM's end.
+    // The fourth megabyte is beyond the end of the RAM.
     cpu.bus.put(0x400c, &[0x30_0c02, 0x80_0c0e]);
     at(&mut cpu, LOAD, 0x30_0000);
     assert_eq!((cpu.pc, cpu.cp15.dfsr), (0x10, 0x406));
@@ -394,7 +394,7 @@ fn every_descriptor_but_that_of_an_old_small_page_has_an_x() {
     assert_eq!(x(0x60_0000, fine, 0x5_003b), (2, 1 << 10));
 }
 
-/// What a slow bus sees of the page's memory: eight words stored, then a load of another.
+/// Transactions in the page's memory on a slow bus: eight words are stored, then another word is loaded.
 fn on_the_bus(xcb: u32) -> Vec<Transaction> {
     let mut cpu = mapped(xcb);
     at(&mut cpu, LOAD, PAST + 0x100);
@@ -448,7 +448,7 @@ fn a_breakpoint_does_nothing_while_debugging_is_off() {
     assert_eq!(cpu.counters.exceptions, 0);
 }
 
-/// `IXP42X 3.8.3.4.4`: a lock abort for want of permission, too. The entry behind is not locked.
+/// `IXP42X 3.8.3.4.4`: a missing permission is a lock abort, too. The lock does not move to the next entry.
 #[test]
 fn a_translation_that_may_not_be_used_is_not_locked() {
     for (operation, side, kind) in [(4, 5, Kind::Fetch), (8, 6, Kind::Read)] {
@@ -475,7 +475,7 @@ fn a_debugger_writes_to_an_allocated_line_as_a_store_does() {
     assert_eq!(at(&mut cpu, LOAD, PAGE) & 0xff, 0x55);
     mcr(&mut cpu, [7, 10, 1], PAGE);
     assert_eq!(cpu.bus.word(0x5_0000) & 0xff, 0x55);
-    // A line of nothing that is mapped, as Linux cleans by: no store could go there.
+    // A line whose address is not mapped, as Linux cleans with: no store could go there.
     mcr(&mut cpu, [7, 2, 5], 0xfffe_0000);
     assert!(!cpu.debug_write(Mva(0xfffe_0000), 0x55));
     assert_eq!(cpu.debug_read(Mva(0xfffe_0000)), Some(0x7e));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What instructions of XScale wait for, and what counts it.
+//! Waits of XScale's instructions, and the counters of these waits.
 
 use super::CORE;
 use crate::cpu::{Cpu, Interlock};
 use crate::tests::bus::TestBus;
 use crate::tests::core::{arm, mapped_on, steps};
 
-/// Cached code at the start of a line, cached data, the same memory past the cache.
+/// Cacheable code at the start of a line, cacheable data, and the data's memory past the cache.
 const CODE: u32 = 0x2_0000;
 const DATA: u32 = 0x3_0000;
 const PAST: u32 = 0x30_0000;
@@ -15,7 +15,7 @@ const LOAD: u32 = 0xe591_0000; // ldr r0, [r1]
 const USE: u32 = 0xe280_4001; // add r4, r0, #1
 const ADD: u32 = 0xe285_6001; // add r6, r5, #1
 
-/// MMU, caches and branch target buffer on; the code and what it reads are in the caches.
+/// Returns a core with MMU, caches and branch target buffer on; code and data are in the caches.
 fn warm(code: &[u32]) -> Cpu<TestBus> {
     let mut cpu = mapped_on(&CORE, TestBus::new(1 << 20), |bus| bus);
     let sctlr = cpu.cp15.sctlr;
@@ -28,11 +28,11 @@ fn warm(code: &[u32]) -> Cpu<TestBus> {
         assert_eq!(filled, Ok(()));
     }
     cpu.r[2] = PAST;
-    arm(&mut cpu, 0xe592_3000); // ldr r3, [r2]: into the TLB
+    arm(&mut cpu, 0xe592_3000); // ldr r3, [r2]: loads the TLB entry
     cpu
 }
 
-/// Cycles of `count` instructions from the code's start.
+/// Cycles of `count` instructions from the start of the code.
 fn cycles(cpu: &mut Cpu<TestBus>, count: usize) -> u64 {
     (cpu.interlock, cpu.r[1], cpu.r[2]) = (Interlock::NONE, DATA, PAST);
     cpu.set_pc(CODE);
@@ -41,7 +41,7 @@ fn cycles(cpu: &mut Cpu<TestBus>, count: usize) -> u64 {
     cpu.cycles() - before
 }
 
-/// Of code that goes straight on.
+/// Cycles of code without taken branches.
 fn of(code: &[u32]) -> u64 {
     cycles(&mut warm(code), code.len())
 }
@@ -51,18 +51,18 @@ fn a_loaded_word_is_there_three_cycles_after_its_load() {
     assert_eq!(of(&[LOAD, USE]), 1 + 2 + 1);
     assert_eq!(of(&[LOAD, ADD, USE]), 1 + 1 + 1 + 1);
     assert_eq!(of(&[LOAD, ADD, ADD, USE]), 4);
-    // A condition that fails takes its cycle, too: addne, blne.
+    // An instruction whose condition fails takes its cycle, too: addne, blne.
     assert_eq!(of(&[0xe150_0000, LOAD, 0x1285_6001, USE]), 1 + 4);
     assert_eq!(of(&[0xe150_0000, LOAD, 0x1b00_0010, USE]), 1 + 4);
 }
 
 #[test]
 fn a_branch_between_takes_what_it_takes() {
-    // ldr; b over one; use. Foreseen after the first time, which takes five.
+    // ldr; b over one instruction; use. Mispredicted at first, which takes five cycles, then predicted.
     let mut cpu = warm(&[LOAD, 0xea00_0000, ADD, USE]);
     assert_eq!(cycles(&mut cpu, 3), 1 + 5 + 1);
     assert_eq!(cycles(&mut cpu, 3), 1 + 1 + 1 + 1);
-    // Foreseen as taken, and not: beq over one.
+    // beq over one instruction, predicted as taken: taken, then not taken.
     let mut cpu = warm(&[LOAD, 0x0a00_0000, USE, USE]);
     cpu.flags = crate::psr::Z;
     assert_eq!([(); 2].map(|()| cycles(&mut cpu, 3)), [7, 4]);
@@ -72,16 +72,16 @@ fn a_branch_between_takes_what_it_takes() {
 
 #[test]
 fn what_takes_time_between_brings_the_word_nearer() {
-    // mul r6, r5, r7: the multiplier is busy for three cycles, two, one; then one is left.
+    // mul r6, r5, r7 takes three, two or one cycles; only after one cycle, one cycle of latency is left.
     for (factor, taken) in [(0x1000_0000, 3), (0x8_0000, 2), (1, 1)] {
         let mut cpu = warm(&[LOAD, 0xe006_0795, USE]);
         cpu.r[7] = factor;
         let left = u64::from(taken == 1);
         assert_eq!(cycles(&mut cpu, 3), 1 + taken + left + 1, "{factor:#x}");
     }
-    // ldr r3, [r2], uncached, of four cycles.
+    // ldr r3, [r2]: uncached, takes four cycles.
     assert_eq!(of(&[LOAD, 0xe592_3000, USE]), 1 + 5 + 1);
-    // The word it loads itself is waited for.
+    // The use waits for the word that the uncached load itself loads.
     assert_eq!(of(&[LOAD, 0xe592_0000, USE]), 1 + 5 + 2 + 1);
 }
 
@@ -101,16 +101,17 @@ fn a_line_of_code_that_is_filled_between_brings_the_word_nearer() {
 
 #[test]
 fn results_of_two_loads_are_waited_for_each() {
-    // ldr r0; ldr r3, [r1]; use r0: one left. Use r3: two. ldr r0; ldr r0; use.
+    // ldr r0; ldr r3, [r1]; then a use of r0 waits one cycle, and a use of r3 waits two. ldr r0; ldr r0; use
+    // of r0.
     let other = 0xe591_3000;
     assert_eq!(of(&[LOAD, other, USE]), 4);
     assert_eq!(of(&[LOAD, other, 0xe283_4001]), 5);
     assert_eq!(of(&[LOAD, LOAD, USE]), 5);
-    // Of both: add r4, r0, r3.
+    // add r4, r0, r3: uses both.
     assert_eq!(of(&[LOAD, other, 0xe080_4003]), 5);
 }
 
-/// Cycles of the last of the code's instructions, and what its counters say of them.
+/// Cycles of the last instruction of the code, and the counters' cycles for it.
 fn counted(cpu: &mut Cpu<TestBus>, count: usize) -> (u64, [u64; 3]) {
     cycles(cpu, count - 1);
     let (cycles, counters) = (cpu.cycles(), cpu.counters);
@@ -156,7 +157,7 @@ fn allocation_and_drain_wait_for_lines_that_are_on_their_way() {
 
 #[test]
 fn instructions_of_a_coprocessor_that_may_not_be_used_take_the_exception_alone() {
-    // mia acc0, r0, r1; mar acc0, r0, r1; mra r3, r4, acc0; mcr and mrc p15 in User mode.
+    // mia acc0, r0, r1; mar acc0, r0, r1; mra r3, r4, acc0; mcr and mrc p15 in User mode
     for insn in [
         0xee20_1010,
         0xec41_0000,
@@ -203,7 +204,8 @@ fn a_load_of_the_pc_takes_ten_cycles_for_up_to_three_registers() {
     assert_eq!(alone(0xe891_80f0), 12); // ldmia r1, {r4-r7, pc}
 }
 
-/// The same: data processing of the pc takes four cycles beside those of table 83.
+/// `IXP45X p. 184`, table 82: data processing that writes the pc takes four cycles in addition to those of
+/// table 83.
 #[test]
 fn data_processing_to_the_pc_takes_four_cycles_beside_its_own() {
     let alone = |insn| counted(&mut warm(&[ADD, insn]), 2).0;
@@ -222,7 +224,7 @@ fn rotating_through_the_carry_takes_as_long_as_a_shift_by_register() {
     assert_eq!(of(&[0xe1a0_6715]), 2); // mov r6, r5, lsl r7
 }
 
-/// `IXP42X p. 194`, 80200 B.5.1.1: the words have result latencies of 3 and 4.
+/// `IXP42X p. 194`, 80200 B.5.1.1: the two words have result latencies of 3 and 4.
 #[test]
 fn a_double_word_is_there_after_three_and_four_cycles() {
     let double = 0xe1c1_80d0; // ldrd r8, [r1]
@@ -232,21 +234,22 @@ fn a_double_word_is_there_after_three_and_four_cycles() {
     assert_eq!(of(&[double, ADD, ADD, 0xe289_4001]), 5);
 }
 
-/// Recalled (IXP42X 3.9.4.4, 3.9.4.6, 3.9.4.8, 3.9.4.9): issue and result latency.
+/// Issue and result latencies, recalled (IXP42X 3.9.4.4, 3.9.4.6, 3.9.4.8, 3.9.4.9).
 #[test]
 fn results_that_are_there_when_the_next_instruction_issues_are_not_waited_for() {
     assert_eq!(of(&[0xee12_0f10, USE]), 4 + 1); // mrc p15, 0, r0, c2, c0, 0
     assert_eq!(of(&[0xe101_0093, USE]), 5 + 1); // swp r0, r3, [r1]
     assert_eq!(of(&[0xe141_0093, USE]), 5 + 1); // swpb
-    // RdLo is there a cycle before RdHi: umull r0, r6, r5, r7; umull r6, r0.
+    // RdLo is available one cycle before RdHi: umull r0, r6, r5, r7; umull r6, r0.
     assert_eq!(of(&[0xe086_0795, USE]), 2 + 1);
     assert_eq!(of(&[0xe080_6795, USE]), 3 + 1);
-    // mrs r0, CPSR: two.
+    // mrs r0, CPSR: latency of two.
     assert_eq!(of(&[0xe10f_0000, USE]), 2 + 1);
     assert_eq!(of(&[0xe10f_0000, ADD]), 1 + 1);
 }
 
-/// `IXP42X 3.6.7, p. 161`: with debugging off it is an instruction like others, which takes a cycle of the latency.
+/// `IXP42X 3.6.7, p. 161`: with debugging off BKPT is an ordinary instruction, and takes one cycle of the
+/// latency.
 #[test]
 fn a_breakpoint_between_brings_the_word_nearer() {
     let breakpoint = 0xe120_0070;
@@ -254,13 +257,13 @@ fn a_breakpoint_between_brings_the_word_nearer() {
     assert_eq!(of(&[LOAD, breakpoint, breakpoint, USE]), 4);
 }
 
-/// `IXP42X p. 161`: result latency is up to "the first instruction that can use the result", 80200 B.2.1.4.
+/// `IXP42X p. 161`: result latency lasts to "the first instruction that can use the result"; 80200 B.2.1.4.
 #[test]
 fn what_is_stored_or_accumulated_is_waited_for_as_anything_else() {
     assert_eq!(of(&[LOAD, 0xe581_0000]), 1 + 2 + 1); // str r0, [r1]
     assert_eq!(of(&[LOAD, ADD, 0xe581_0000]), 1 + 1 + 1 + 1);
     assert_eq!(of(&[LOAD, 0xe026_0795]), 1 + 2 + 1); // mla r6, r5, r7, r0
-    // mul r0, r5, r7: two.
+    // mul r0, r5, r7: latency of two.
     assert_eq!(of(&[0xe000_0795, 0xe026_0795]), 1 + 1 + 1);
     assert_eq!(of(&[0xe000_0795, 0xe581_0000]), 1 + 1 + 1);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exceptions: entry from the warm cache, and return.
+//! Exceptions: entry with a warm cache, and return.
 
 use super::*;
 use crate::tests::core::COARSE;
@@ -10,7 +10,7 @@ const ENTRY: u64 = 3;
 const ENTRY_UNDEFINED: u64 = 4;
 const NOP: u32 = 0xe1a0_0000;
 
-/// A core that is to execute `code`, with an instruction of one cycle at each vector.
+/// Returns a core that executes `code` next, with an instruction of one cycle at each vector.
 fn at(code: &[u32]) -> Warm {
     let mut warm = Warm::new();
     warm.cpu.bus.put(0, &[NOP; 8]);
@@ -21,7 +21,7 @@ fn at(code: &[u32]) -> Warm {
     warm
 }
 
-/// Cycles of as many steps, and where they lead.
+/// Cycles of `count` steps, and the pc after them.
 fn taken(warm: &mut Warm, count: usize) -> (u64, u32) {
     let before = warm.cpu.cycles();
     steps(&mut warm.cpu, count);
@@ -34,7 +34,7 @@ fn instructions_that_raise_take_their_entry_and_nothing_else() {
         (0xef00_0000, ENTRY, 0x8),           // svc
         (0xe120_0070, ENTRY, 0xc),           // bkpt
         (0xe7f0_00f0, ENTRY_UNDEFINED, 0x4), // undefined
-        (0xee00_0a00, ENTRY_UNDEFINED, 0x4), // cdp p10: nobody answers
+        (0xee00_0a00, ENTRY_UNDEFINED, 0x4), // cdp p10: no coprocessor responds
     ];
     for (word, entry, vector) in raised {
         let mut warm = at(&[word]);
@@ -52,7 +52,7 @@ fn interrupts_take_their_entry_between_two_instructions() {
         assert_eq!(taken(&mut warm, 1), (1, CODE + 4));
         warm.cpu.bus.signals.irq = !fiq;
         warm.cpu.bus.signals.fiq = fiq;
-        // The first instruction of the vector is in the same step.
+        // The step includes the first instruction at the vector.
         assert_eq!(taken(&mut warm, 1), (ENTRY + 1, vector + 4));
     }
 }
@@ -69,8 +69,8 @@ fn an_interrupt_that_comes_with_a_result_pending_leaves_nothing_to_wait_for() {
 
 #[test]
 fn data_aborts_take_the_instruction_and_their_entry() {
-    // Alignment, which is found before the TLB is asked. Recalled: DDI0165B 8.19; what an aborted
-    // instruction of several words takes is not certain.
+    // Alignment faults, which precede the TLB lookup. Recalled: DDI0165B 8.19. The time of an aborted
+    // instruction of several words is not certain.
     let aborted = [
         (0xe591_0002, 1), // ldr r0, [r1, #2]
         (0xe791_0082, 2), // ldr r0, [r1, r2, lsl #1], r2 = 1
@@ -91,7 +91,7 @@ fn data_aborts_take_the_instruction_and_their_entry() {
 #[test]
 fn prefetch_aborts_take_their_entry() {
     let mut warm = at(&[NOP]);
-    // A page that only privileged modes may read, at hand in the TLB.
+    // A page that only privileged modes may read, with its translation in the TLB.
     warm.cpu.bus.put(COARSE, &[0x2_055e]);
     assert!(warm.cpu.load(0x10_0000, Width::Word).is_ok());
     warm.cpu.drain_write_buffer();
@@ -111,7 +111,7 @@ fn returns_are_what_writes_the_pc() {
     ];
     for (word, cycles) in returns {
         let mut warm = at(&[word]);
-        // Where it leads to: privileged code, User's, and Thumb.
+        // Returns to privileged code, to User mode, and to Thumb state.
         for psr in [0x13, 0x10, 0x30] {
             warm.ready();
             warm.cpu.set_spsr(psr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Each class of instruction alone, caches warm. LDM and STM are in `blocks.rs`.
+//! Each class of instruction alone, with warm caches. LDM and STM are in `blocks.rs`.
 
 use super::*;
 
@@ -67,9 +67,9 @@ const READ: &[Row] = &[
     (0xe1c1_40f8, "strd r4, [r1, #8]", 2, TABLE),
 ];
 
-/// What the stored page of the table does not have.
+/// Rows that are missing on the stored page of the table.
 const REST: &[Row] = &[
-    // AND and MVN are not among the logical operations that the row names.
+    // The row does not name AND and MVN among the logical operations.
     (0xe00e_f00e, "and pc, lr, lr", 4, TABLE_REST),
     (0xe106_4055, "qadd r4, r5, r6", 1, TABLE_REST),
     (0xe166_4055, "qdsub r4, r5, r6", 1, TABLE_REST),
@@ -77,7 +77,7 @@ const REST: &[Row] = &[
     (0xe141_4095, "swpb r4, r5, [r1]", 2, TABLE_REST),
     (0xe10f_4000, "mrs r4, CPSR", 2, TABLE_REST),
     (0xe14f_4000, "mrs r4, SPSR", 2, TABLE_REST),
-    // MSR: the flags only, anything else.
+    // MSR of the flags alone, MSR of other fields.
     (0xe128_f005, "msr CPSR_f, r5", 1, TABLE_REST),
     (0xe328_f101, "msr CPSR_f, #1073741824", 1, TABLE_REST),
     (0xe321_f013, "msr CPSR_c, #19", 3, TABLE_REST),

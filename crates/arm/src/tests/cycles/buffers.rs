@@ -7,7 +7,7 @@ use super::*;
 const OPERATION: u64 = 1 + COST.cp15_busy as u64;
 const DRAIN: u32 = 0xee07_4f9a; // mcr p15, 0, r4, c7, c10, 4
 
-/// str r4, [r1, #64 * n]: as many addresses.
+/// str r4, [r1, #64 * n]: stores to `count` different addresses.
 fn stores(count: u32) -> Vec<u32> {
     (0..count).map(|n| 0xe581_4000 | (64 * n)).collect()
 }
@@ -18,8 +18,8 @@ fn four_addresses_are_taken_at_once_and_the_fifth_waits() {
         let mut warm = board();
         let each = warm.each(&stores(6), base);
         assert_eq!(each[..5], [1; 5], "{base:#x}");
-        // The first has left the buffer when it began; the sixth store waits until the second has
-        // the bus. Times since the first store's end: SINGLE for the first, and then the second's.
+        // The first store leaves the buffer when its write begins. The sixth waits until the second has the
+        // bus. Times since the first store's end: SINGLE for the first write, then the second's.
         let sixth = 2 * SINGLE - 4;
         assert_eq!(each[5], sixth, "{base:#x}");
     }
@@ -42,9 +42,9 @@ fn draining_waits_until_the_last_word_is_written() {
 #[test]
 fn sequential_words_share_an_address_and_sixteen_fit() {
     let mut warm = board();
-    // stmia r1, {r0 - r15}, once to a page that misses: no wait.
+    // stmia r1, {r0 - r15} to a page that misses: no wait.
     assert_eq!(warm.each(&[0xe881_ffff], COLD), [16]);
-    // And a word more, which needs a place: it waits for the whole burst to leave.
+    // One more word needs a place in the buffer, and waits for the whole burst to leave.
     let mut warm = board();
     let each = warm.each(&[0xe881_ffff, 0xe581_4080, 0xe581_40c0], COLD);
     assert_eq!(each[..2], [16, 1]);
@@ -55,7 +55,7 @@ fn stores_that_are_not_buffered_wait_for_their_end() {
     let mut warm = board();
     let each = warm.each(&stores(3), UNBUFFERED + COLD);
     assert_eq!(each, [1 + SINGLE; 3]);
-    // Behind buffered ones they wait for those, too.
+    // After buffered stores they wait for those, too.
     let mut warm = board();
     warm.at(&[0xe581_4000, 0xe582_4000], BUFFERED + COLD); // str r4, [r1]; str r4, [r2]
     warm.cpu.r[2] = UNBUFFERED + COLD;
@@ -81,6 +81,7 @@ fn cleaning_a_line_takes_an_operation_until_the_buffer_holds_one() {
         assert!(warm.cpu.store(at, Width::Word, 1).is_ok());
     }
     let each = warm.each(&[clean, next, clean, next, clean], DATA);
-    // Half a line each; the second is taken at once, for the first has begun. The third is clean.
+    // Half a line each. The buffer accepts the second at once, because the first has begun. The third is
+    // clean.
     assert_eq!(each, [OPERATION, 1, OPERATION, 1, OPERATION]);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which bursts LDM and STM are on the bus (`DDI0198D 6.2.2`, table 6-1; S3C2410A p. 4-8, both read). Letters are rows
-//! of the third review of the core.
+//! Bursts of LDM and STM on the bus (`DDI0198D 6.2.2`, table 6-1; S3C2410A p. 4-8; both read). The letters in
+//! the names of tests are rows of a review of the core.
 
 use super::memory::{BUFFERED, COLD, SINGLE, UNBUFFERED, board};
 use crate::bus::Width;
@@ -22,7 +22,7 @@ fn execute(cpu: &mut Cpu<TestBus>, insn: u32, base: u32) -> Vec<Transaction> {
     cpu.bus.log.clone()
 }
 
-/// What a cold core does on the bus.
+/// Transactions of a cold core.
 fn on_the_bus(core: &'static Core, insn: u32, base: u32) -> Vec<Transaction> {
     let mut cpu = mapped_on(core, TestBus::new(1 << 20), |bus| bus);
     execute(&mut cpu, insn, base)
@@ -38,13 +38,13 @@ fn row_b_stm_of_8_and_of_4_are_one_burst_in_pages_of_every_kind() {
             assert_eq!(on_the_bus(core, STM_4, base), four, "{core:?} {base:#x}");
         }
     }
-    // XScale's entries have 16 bytes; stores that are not buffered are single there.
+    // XScale's entries hold 16 bytes; its unbuffered stores are single.
     let halves = [COLD, COLD + 16].map(|pa| Transaction::WriteWords(pa, 4));
     for base in [COLD, BUFFERED + COLD] {
         assert_eq!(on_the_bus(&IXP42X, STM_8, base), halves, "{base:#x}");
     }
     assert_eq!(on_the_bus(&IXP42X, STM_8, UNBUFFERED + COLD).len(), 8);
-    // Write-through, and hits.
+    // Write-through, with hits.
     let mut cpu = mapped();
     cpu.cp15_write(7, 15, 0, 0, 4);
     assert!(cpu.load(COLD, Width::Word).is_ok());
@@ -100,7 +100,7 @@ fn row_c_with_its_d_cache_off_the_arm920t_makes_each_access_alone() {
 #[test]
 fn row_c_an_aborted_burst_of_ldm_changes_no_register_and_names_the_last_word() {
     let mut cpu = mapped_on(&ARM920T, TestBus::new(1 << 20), |bus| bus);
-    cpu.bus.put(0x4000 + 4 * 6, &[0x20_0c02]); // where there is no RAM
+    cpu.bus.put(0x4000 + 4 * 6, &[0x20_0c02]); // no RAM there
     cpu.r[1] = 0x60_0010;
     cpu.r[5] = 77;
     arm(&mut cpu, LDM_8);
@@ -117,7 +117,7 @@ fn row_d_no_burst_crosses_a_kilobyte() {
             assert_eq!(log, halves, "{core:?} {base:#x}");
         }
     }
-    // Nor where two stores would have joined while the bus was busy.
+    // The same where two stores could join while the bus is busy.
     let mut warm = board();
     warm.at(&[STM_4, 0xe281_1010, STM_4, DRAIN], BUFFERED + COLD + 0x3f0); // add r1, r1, #16
     assert!(warm.cpu.load(UNBUFFERED, Width::Word).is_ok());
@@ -156,6 +156,6 @@ fn a_swap_that_hits_waits_for_the_write_buffer() {
     warm.cpu.r[2] = 0;
     warm.at(&[0xe581_4000, 0xe102_4095], BUFFERED + COLD); // str r4, [r1]; swp r4, r5, [r2]
     warm.cpu.r[2] = super::DATA;
-    // The store has the bus from its end on, SINGLE cycles; the swap takes two, and waits.
+    // The store has the bus for SINGLE cycles from its end on; the swap takes two cycles and waits.
     assert_eq!([warm.run(1), warm.run(1)], [1, SINGLE]);
 }

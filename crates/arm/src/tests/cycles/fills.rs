@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Line fills and what they push out.
+//! Line fills and their victims.
 
 use super::memory::{BUFFERED, COLD, FILL, FILL_BUS, SINGLE, board};
 use super::*;
@@ -13,7 +13,7 @@ const OPERATION: u64 = 1 + super::memory::COST.cp15_busy as u64;
 
 #[test]
 fn the_word_that_is_wanted_comes_first() {
-    // DDI0198D 4.2 (read): critical word first, one burst of eight that wraps.
+    // DDI0198D 4.2 (read): critical word first, one wrapping burst of eight.
     for word in 0..8 {
         let mut warm = board();
         let address = COLD + 4 * word;
@@ -31,7 +31,7 @@ fn the_line_is_there_for_the_next_instruction() {
 #[test]
 fn the_next_fill_waits_for_the_tail_of_the_last_one() {
     let mut warm = board();
-    // Until the bus is free, less what the pipeline waited for and the instruction's own cycle.
+    // Time until the bus is free, less the pipeline's wait and the instruction's own cycle.
     let rest = FILL_BUS - FILL - 1;
     let each = warm.each(&[LDR, LDR_NEXT_LINE], COLD);
     assert_eq!(each, [1 + FILL, 1 + rest + FILL]);
@@ -56,7 +56,7 @@ fn stores_that_miss_fill_nothing() {
     assert!(warm.cpu.dcache.find(Mva(COLD)).is_none());
 }
 
-/// A core whose next fill at [`COLD`] pushes out a line with these halves written.
+/// Returns a core whose next fill at [`COLD`] evicts a line with these dirty halves.
 fn with_victim(halves: u32) -> Warm {
     let mut warm = board();
     warm.cpu.cp15_write(0, 1, 0, 0, 0x5005); // round robin
@@ -72,7 +72,7 @@ fn with_victim(halves: u32) -> Warm {
 
 #[test]
 fn what_a_fill_pushes_out_is_written_behind_it() {
-    // DDI0198D 4.2, 6.2.2 (read): halves have dirty bits; INCR4 for one, INCR8 for both.
+    // DDI0198D 4.2, 6.2.2 (read): each half has a dirty bit; INCR4 writes one half, INCR8 both.
     let victim = COLD + 0x400;
     let cases = [
         (0, None),
@@ -82,7 +82,7 @@ fn what_a_fill_pushes_out_is_written_behind_it() {
     ];
     for (halves, written) in cases {
         let mut warm = with_victim(halves);
-        // The fill takes no longer. To drain is to wait for its tail and the words.
+        // The fill takes no longer. The drain waits for the fill's tail and for the write-back.
         let each = warm.each(&[LDR, DRAIN], COLD);
         let words = written.map_or(0, |(_, words)| words);
         let tail = FILL_BUS - FILL;
@@ -101,8 +101,8 @@ fn what_a_fill_pushes_out_is_written_behind_it() {
 
 #[test]
 fn victims_that_follow_each_other_wait_for_the_first() {
-    // DDI0198D 4.2 (read): the victim buffer has eight words and one address. That it takes the next
-    // line when the write has begun, and that a fill goes first, are choices (docs/understand/LIMITS.md).
+    // DDI0198D 4.2 (read): the victim buffer has eight words and one address. That it accepts the next line
+    // when the write has begun, and that a fill goes first, are choices (docs/understand/LIMITS.md).
     let mut warm = with_victim(3);
     for line in [32, 64] {
         for way in 1..=4 {
@@ -127,7 +127,7 @@ fn a_fill_waits_for_a_write_that_has_begun_and_passes_those_that_have_not() {
     warm.at(&code, base);
     warm.cpu.r[5] = COLD;
     let each = [warm.run(1), warm.run(1), warm.run(1)];
-    // The first store has the bus since its own cycle's end.
+    // The first store has the bus from the end of its own cycle on.
     assert_eq!(each, [1, 1, 1 + (SINGLE - 2) + FILL]);
     assert_eq!(warm.cpu.bus.log.len(), 2);
 }
@@ -143,7 +143,7 @@ fn instructions_are_filled_as_data_is() {
         warm.cpu.cycles += 1000;
         warm.cpu.bus.log.clear();
         assert_eq!(warm.run(1), FILL + 1);
-        // The rest of the line, and then the next one.
+        // The rest of the line, then the next line.
         assert_eq!(warm.run(words - 1), words as u64 - 1);
         let busy = FILL_BUS.saturating_sub(FILL + words as u64);
         assert_eq!(warm.run(1), busy + FILL + 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A core with a cold side: what the events of the memory system take, in terms of the parameters
-//! of the configuration and of the bus. All but the shape of the formulas is the board's.
+//! A core with a cold memory system: times of its events, as formulas of the parameters of the configuration
+//! and of the bus. The tests check the formulas; the board has the parameters.
 
 use super::*;
 use crate::bus::BurstTime;
@@ -9,7 +9,7 @@ use crate::tests::bus::Transaction;
 use crate::write_buffer::Biu;
 use crate::write_buffer::Buffers;
 
-/// Parameters, none of which is a multiple of another.
+/// Parameters, none a multiple of another.
 pub(super) const COST: CostTable = CostTable {
     bus_sync: 3,
     tail_exposed_256: 128,
@@ -21,33 +21,33 @@ const LINE: BurstTime = BurstTime {
     first: 11,
     last: 25,
 };
-/// Of a single transfer, and of each word of a burst that is written.
+/// Cycles of a single transfer, and of each word of a burst write.
 pub(super) const SINGLE: u64 = 7;
-/// From a request of a free bus to its grant.
+/// Cycles from a request to the bus grant, if the bus is free.
 pub(super) const SYNC: u64 = COST.bus_sync as u64;
 
-/// Line fill: from the request until the pipeline goes on (critical word and share of the tail).
+/// Line fill: cycles from the request until the pipeline continues (critical word and a share of the tail).
 pub(super) const FILL: u64 = {
     let tail = (LINE.last - LINE.first) * COST.tail_exposed_256 / 256;
     SYNC + LINE.first as u64 + tail as u64
 };
-/// The same until the bus is free.
+/// Line fill: cycles from the request until the bus is free.
 pub(super) const FILL_BUS: u64 = SYNC + LINE.last as u64;
 
-/// Address of the same RAM, neither cached nor buffered; and buffered.
+/// Addresses of the same RAM: uncached and unbuffered; uncached and buffered.
 pub(super) const UNBUFFERED: u32 = 0x30_0000;
 pub(super) const BUFFERED: u32 = 0x40_0000;
-/// Data that no line has.
+/// Address of data that is in no line.
 pub(super) const COLD: u32 = 0x5_0000;
 
-/// Runs with a bus and a configuration like a board's.
+/// Returns a core with a bus and a configuration like a board's.
 pub(super) fn board() -> Warm {
     let mut warm = Warm::new();
     warm.cpu.config.cost = COST;
     warm.cpu.biu = Biu::new(COST.bus_sync, Buffers::ARM926EJS);
     warm.cpu.bus.single = SINGLE as u32;
     warm.cpu.bus.line = LINE;
-    // Translations of all that is used here.
+    // Loads all translations that the tests use.
     for section in [UNBUFFERED, BUFFERED] {
         assert!(warm.cpu.load(section, Width::Word).is_ok());
     }
@@ -55,14 +55,14 @@ pub(super) fn board() -> Warm {
 }
 
 impl Warm {
-    /// Puts code in its place, with r1 = `base` and the bus at rest.
+    /// Writes code to its place, sets r1 to `base`, and lets the bus become idle.
     pub fn at(&mut self, code: &[u32], base: u32) {
         self.cpu.bus.put(CODE, code);
         self.warm_code(code.len() as u32 * 4);
         self.ready();
         self.cpu.r[1] = base;
         self.cpu.set_pc(CODE);
-        // The last fill's tail is over.
+        // Waits until the tail of the last fill is over.
         self.cpu.cycles += 1000;
         self.cpu.bus.log.clear();
     }
@@ -90,7 +90,7 @@ fn uncached_reads_wait_for_the_bus_and_the_word() {
     let mut warm = board();
     for base in [UNBUFFERED, BUFFERED] {
         let read = 1 + SYNC + SINGLE;
-        // ldrb r4, [r1, #4]: the second read is as long, and the bus has no gap before it.
+        // ldrb r4, [r1, #4]: the second read takes as long, and the bus has no gap before it.
         let each = warm.each(&[LDR, 0xe5d1_4004], base + COLD);
         assert_eq!(each, [read, read], "{base:#x}");
         // ldmia r1, {r4 - r7}: four reads.
@@ -101,8 +101,8 @@ fn uncached_reads_wait_for_the_bus_and_the_word() {
 
 #[test]
 fn uncached_fetches_come_four_words_at_a_time() {
-    // DDI0198D 7.1 (read): a buffer of four words, emptied by what is not sequential. Not by the
-    // manual: the bus is busy as long as with a line.
+    // DDI0198D 7.1 (read): a buffer of four words, which fetches that are not sequential empty. Not in the
+    // manual: the bus is busy for as long as with a line.
     let mut warm = board();
     warm.cpu.bus.put(COLD, &[0xe1a0_0000; 8]);
     warm.cpu.bus.put(COLD + 24, &[0xeaff_fffc]); // b .-8
@@ -111,7 +111,7 @@ fn uncached_fetches_come_four_words_at_a_time() {
     warm.cpu.cycles += 1000;
     let each: Vec<u64> = (0..8).map(|_| warm.run(1)).collect();
     let fetch = SYNC + u64::from(LINE.first);
-    // From the first word until the bus is free, less what was executed meanwhile.
+    // Cycles from the first word until the bus is free, less those of the instructions executed in between.
     let rest = |executed: u64| FILL_BUS - fetch - executed;
     let expected = [
         fetch + 1,
@@ -144,7 +144,7 @@ fn coprocessor_operations_wait_as_the_configuration_says() {
     let reads_id = 0xee10_4f10; // mrc p15, 0, r4, c0, c0, 0
     let invalidates = 0xee08_5f17; // mcr p15, 0, r5, c8, c7, 0
     assert_eq!(warm.each(&[reads_id, invalidates], DATA), [1 + BUSY; 2]);
-    // With nothing to write there is nothing to wait for.
+    // With no pending write there is nothing to wait for.
     assert_eq!(warm.each(&[DRAIN], DATA), [1 + BUSY]);
 }
 
@@ -152,7 +152,7 @@ fn coprocessor_operations_wait_as_the_configuration_says() {
 fn test_and_clean_takes_an_operation_for_so_many_lines() {
     let mut warm = board();
     let test = 0xee17_ff7a; // mrc p15, 0, pc, c7, c10, 3
-    // DDI0198D 2.3.7 (read): one line cleaned an operation; how many are tested is a parameter.
+    // DDI0198D 2.3.7 (read): an operation cleans one line. The number of lines that it tests is a parameter.
     let words = |warm: &Warm| {
         let write = |t: &Transaction| matches!(t, Transaction::WriteWords(..));
         warm.cpu.bus.log.iter().filter(|t| write(t)).count()
@@ -164,7 +164,7 @@ fn test_and_clean_takes_an_operation_for_so_many_lines() {
         assert_eq!(warm.run(1), 1 + BUSY);
     }
     assert_eq!(words(&warm), 0);
-    // One dirty line: it goes to the victim buffer at once.
+    // One dirty line: it moves to the victim buffer at once.
     assert!(warm.cpu.store(DATA, Width::Word, 1).is_ok());
     while warm.cpu.dcache.any_dirty() {
         warm.ready();

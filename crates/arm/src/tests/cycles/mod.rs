@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Time by the book: the cycle tables of the core's manuals, as tests (docs/understand/TIMING.md).
+//! Cycle tables of the core's manuals, as tests (docs/understand/TIMING.md).
 //!
-//! Expectations were written from the manuals before they were run. Each names its source; [`read`]
-//! means that the text was at hand, [`recalled`] that it was not. What the memory system takes is
-//! computed from the parameters of the configuration and of the bus.
+//! Expectations were written from the manuals before the tests were run. Each names its source: [`read`]
+//! means that the text was at hand, [`recalled`] that it was not. Memory times are computed from the
+//! parameters of the configuration and of the bus.
 //!
 //! [`read`]: Source::Read
+//!
 //! [`recalled`]: Source::Recalled
 
 mod aborts;
@@ -31,12 +32,12 @@ use crate::psr::Mode;
 use crate::tests::bus::TestBus;
 use crate::tests::core::{mapped, steps};
 
-/// Where an expectation comes from.
+/// Source of an expectation.
 #[derive(Clone, Copy)]
 pub(super) enum Source {
     /// The text was at hand.
     Read(&'static str),
-    /// Known from memory of it.
+    /// The text was recalled from memory.
     Recalled(&'static str),
 }
 
@@ -51,30 +52,30 @@ impl fmt::Display for Source {
 
 /// ARM9EJ-S, "Instruction cycle count summary". The stored page ends within LDM.
 pub(super) const TABLE: Source = Source::Read("DDI0222B 8.1, table 8.2");
-/// The rows behind LDM in the same table, and its text.
+/// The rows after LDM in the same table, and its text.
 pub(super) const TABLE_REST: Source = Source::Recalled("DDI0222B 8.1, table 8.2");
-/// Its counterpart for Thumb.
+/// The Thumb counterpart of the table.
 pub(super) const TABLE_THUMB: Source = Source::Recalled("DDI0222B 8.1, table 8.3");
-/// ARM7EJ-S, which has the same multiplier: multiplications, and QADD and its like.
+/// ARM7EJ-S, which has the same multiplier: multiplications, QADD and similar instructions.
 pub(super) const MULTIPLIER: Source = Source::Read("DDI0214B 9.9.1");
 /// QADD, QSUB, QDADD, QDSUB.
 pub(super) const SATURATING: Source = Source::Read("DDI0214B 9.10.1");
-/// What the compiler's pipeline description, written from the 926's manual, has of it.
+/// The compiler's pipeline description, which was written from the 926's manual.
 pub(super) const COMPILER: Source = Source::Read("GCC arm926ejs.md");
 
-/// An instruction, and how many cycles it takes alone.
+/// An instruction, and its cycles when it executes alone.
 pub(super) type Row = (u32, &'static str, u64, Source);
 
-/// Where code is, at the start of lines that are in the cache.
+/// Address of code, at the start of lines that are in the cache.
 pub(super) const CODE: u32 = 0x2_0000;
-/// Cached data, and what r1 holds.
+/// Address of cached data, and value of r1.
 pub(super) const DATA: u32 = 0x3_0000;
-/// The word that all of the data is: the address of cached code and data, too.
+/// Value of all data words. It is also the address of cached code and data.
 const VALUE: u32 = 0x40;
-/// Code and data from address 0 on that are in the caches.
+/// End of the code and data from address 0 on that are in the caches.
 const LOW: u32 = 0x100;
 
-/// A core with everything it needs in its caches and its TLB.
+/// A core whose code, data and translations are in its caches and its TLB.
 pub(super) struct Warm {
     pub cpu: Cpu<TestBus>,
 }
@@ -86,7 +87,7 @@ impl Warm {
             cpu.bus.put(at, &[VALUE]);
         }
         cpu.bus.put(DATA + 0x14, &[VALUE << 8]);
-        // A victim is drawn, and may be one of these lines.
+        // A fill draws a random victim, which may be one of these lines.
         let data = (0..LOW).chain(DATA - 0x20..DATA + 0x140);
         let data: Vec<u32> = data.chain(CODE..CODE + 0x20).step_by(32).collect();
         while data.iter().any(|at| cpu.dcache.find(Mva(*at)).is_none()) {
@@ -97,7 +98,7 @@ impl Warm {
         Warm { cpu }
     }
 
-    /// Registers, flags (Z) and mode as every case begins with.
+    /// Sets the registers, flags (Z) and mode with which every case starts.
     fn ready(&mut self) {
         let cpu = &mut self.cpu;
         cpu.set_cpsr(0x4000_0000 | Mode::Supervisor as u32);
@@ -122,7 +123,7 @@ impl Warm {
         cpu.interlock = Interlock::NONE;
     }
 
-    /// Cycles that these instructions take, from the first to the last.
+    /// Cycles of these instructions, from the first to the last.
     pub fn cycles(&mut self, code: &[u32]) -> u64 {
         self.cpu.bus.put(CODE, code);
         self.warm_code(code.len() as u32 * 4);
@@ -131,7 +132,7 @@ impl Warm {
         self.run(code.len())
     }
 
-    /// Fills the I-cache with what memory has now.
+    /// Fills the I-cache from memory.
     pub fn warm_code(&mut self, bytes: u32) {
         self.cpu.cp15_write(0, 7, 5, 0, 0);
         let lines = (0..LOW).chain(CODE..CODE + bytes).step_by(32);
@@ -144,7 +145,7 @@ impl Warm {
         self.cpu.drain_write_buffer();
     }
 
-    /// Cycles of as many instructions from here.
+    /// Cycles of `instructions` instructions from the current pc on.
     pub fn run(&mut self, instructions: usize) -> u64 {
         let before = self.cpu.cycles();
         steps(&mut self.cpu, instructions);
@@ -154,7 +155,7 @@ impl Warm {
     }
 }
 
-/// Cycles that are not as expected, all at once.
+/// Collects unexpected cycle counts, to report all of them at once.
 #[derive(Default)]
 pub(super) struct Differences(Vec<String>);
 
@@ -176,13 +177,13 @@ impl Differences {
     }
 }
 
-/// The word is what the text says.
+/// Checks that the word disassembles to the text.
 pub(super) fn is_the_text(word: u32, text: &str) {
     let printed = disassemble(word, CODE);
     assert_eq!(printed, text, "{word:#010x}");
 }
 
-/// The same instruction under NE, which fails; none for those that have no condition.
+/// The same instruction with condition NE, which fails. `None` for instructions without a condition.
 pub(super) fn failing(word: u32) -> Option<u32> {
     (word >> 28 == 14).then_some(word & 0x0fff_ffff | 0x1000_0000)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Multiplications alone. What follows them is in `pairs.rs` and `products.rs`.
+//! Multiplications alone. `pairs.rs` and `products.rs` have their interlocks.
 
 use super::*;
 
@@ -37,7 +37,7 @@ fn every_multiplication_takes_the_cycles_of_the_table() {
 
 #[test]
 fn operands_change_nothing() {
-    // No early termination: the table has one number a class.
+    // No early termination: the table has one number for each class.
     let mut warm = Warm::new();
     let [set_r5, set_r6] = [0xe3e0_5000, 0xe3e0_6102]; // mvn r5, #0; mvn r6, #0x80000000
     for &(word, text, cycles, _) in ROWS {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Interlocks: every kind of result, used by every kind of operand of the next instruction, of the
-//! one behind, and behind a longer one. The result is in r8.
+//! Interlocks: every kind of result, used by every kind of operand, of the next instruction, of the one after
+//! it, and after a longer instruction. The result is in r8.
 
 use super::*;
 
-/// When a result is there.
+/// Stage in which a result is available.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Produced {
     /// At the end of Execute.
@@ -13,30 +13,30 @@ enum Produced {
     Word,
     /// At the end of Write: bytes, half-words, words at odd addresses.
     Byte,
-    /// At the end of Memory, and in the multiplier's accumulator before.
+    /// At the end of Memory; in the multiplier's accumulator earlier.
     Product,
-    /// At the end of Memory, in time for whatever is needed there.
+    /// At the end of Memory, in time for operands that are needed there.
     Saturated,
 }
 use Produced::{Byte, Product, Ready, Saturated, Word};
 
-/// When an operand is needed.
+/// Stage in which an operand is needed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Use {
     /// At the start of Execute: read ports A and B.
     Execute,
-    /// In Memory: what is stored, read port C.
+    /// In Memory: data to be stored, read port C.
     Store,
-    /// The accumulator of a multiplication, port C.
+    /// Accumulator of a multiplication, port C.
     Accumulator,
-    /// Not at all, or later.
+    /// Not needed, or needed later.
     None,
 }
 
 /// ARM9E-S, which has the same pipeline: "Load operations".
 const PAGE: Source = Source::Read("DDI0165B p. 8-22");
 
-/// Cycles that the next instruction waits, and what says so.
+/// Cycles that the next instruction stalls, and their source.
 fn stall(result: Produced, operand: Use) -> (u64, Source) {
     match (result, operand) {
         (Ready, _) | (_, Use::None) => (0, TABLE),
@@ -51,8 +51,8 @@ fn stall(result: Produced, operand: Use) -> (u64, Source) {
     }
 }
 
-/// The same behind an instruction of one cycle that has nothing to do with it (DDI0165B p. 8-21,
-/// 8-22). The port C waits for the Write stage, which is reached.
+/// Cycles that an instruction stalls after one independent instruction of one cycle (DDI0165B p. 8-21, 8-22).
+/// Port C needs the Write stage, which the result has then reached.
 fn later_stall(result: Produced, operand: Use) -> (u64, Source) {
     (u64::from((result, operand) == (Byte, Use::Execute)), PAGE)
 }
@@ -66,13 +66,13 @@ const PRODUCERS: &[(u32, &str, u64, Produced)] = &[
     (0xe038_7695, "mlas r8, r5, r6, r7", 4, Ready),
     (0xe0d8_b695, "smulls fp, r8, r5, r6", 5, Ready),
     (0xe0bb_8695, "umlals r8, fp, r5, r6", 5, Ready),
-    // The base that is written back.
+    // The written-back base.
     (0xe5b8_b004, "ldr fp, [r8, #4]!", 1, Ready),
     (0xe4d8_b004, "ldrb fp, [r8], #4", 1, Ready),
     (0xe488_b004, "str fp, [r8], #4", 1, Ready),
     (0xe8b8_0c00, "ldmia r8!, {sl, fp}", 2, Ready),
     (0xe8a8_0800, "stmia r8!, {fp}", 2, Ready),
-    // Of several words all but the last; and one word, which takes two cycles.
+    // All loaded words except the last one; and a single word, whose LDM takes two cycles.
     (0xe1c1_80d0, "ldrd r8, [r1]", 2, Ready),
     (0xe891_0300, "ldmia r1, {r8, r9}", 2, Ready),
     (0xe891_0100, "ldmia r1, {r8}", 2, Ready),
@@ -87,7 +87,7 @@ const PRODUCERS: &[(u32, &str, u64, Produced)] = &[
     (0xe1d1_80b0, "ldrh r8, [r1]", 1, Byte),
     (0xe1d1_80d0, "ldrsb r8, [r1]", 1, Byte),
     (0xe1d1_80f0, "ldrsh r8, [r1]", 1, Byte),
-    // A word that is rotated.
+    // A rotated word.
     (0xe591_8015, "ldr r8, [r1, #21]", 1, Byte),
     (0xe008_0695, "mul r8, r5, r6", 2, Product),
     (0xe028_7695, "mla r8, r5, r6, r7", 2, Product),
@@ -154,12 +154,12 @@ const CONSUMERS: &[(u32, &str, u64, Use)] = &[
     (0xe085_4006, "add r4, r5, r6", 1, Use::None),
     (0xe591_8000, "ldr r8, [r1]", 1, Use::None),
     (0xe008_0695, "mul r8, r5, r6", 2, Use::None),
-    // The second of the words stored.
+    // The second of the stored words.
     (0xe881_0120, "stmia r1, {r5, r8}", 2, Use::None),
     (0xea00_000e, "b 0x20040", 3, Use::None),
 ];
 
-/// Every producer with every consumer that `wanted` wants, `between` them.
+/// Tests every pair that `wanted` selects of a producer and a consumer, with `between` in the middle.
 fn every_pair(
     between: &[u32],
     wanted: impl Fn(Produced, Use) -> bool,
@@ -243,7 +243,7 @@ fn behind_an_instruction_of_several_cycles_nothing_is_waited_for() {
 
 #[test]
 fn a_consumer_whose_condition_fails_waits_all_the_same() {
-    // Most interlocks are found in Decode (DDI0165B p. 8-22). Not that of STM's first word.
+    // Decode finds most interlocks (DDI0165B p. 8-22), except that of STM's first word.
     let (mut warm, mut differences) = (Warm::new(), Differences::default());
     for &(first, producer, one, result) in PRODUCERS {
         let flags = producer.starts_with("muls") || producer.starts_with("mlas");
@@ -267,7 +267,7 @@ fn a_producer_whose_condition_fails_is_not_waited_for() {
     let (mut warm, mut differences) = (Warm::new(), Differences::default());
     for &(first, producer, ..) in PRODUCERS {
         for &(second, consumer, other, _) in CONSUMERS {
-            // r8 is no address of cached code then.
+            // r8 is then no address of cached code.
             if other < 3 {
                 let taken = warm.cycles(&[failing(first).unwrap(), second]);
                 let pair = format!("{producer}, failing; {consumer}");

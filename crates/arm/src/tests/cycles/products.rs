@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Interlocks with more than two sides to them, and the manuals' own examples.
+//! Interlocks of more than two instructions, and the manuals' own examples.
 
 use super::*;
 
-/// Instructions, and how many cycles they wait for each other.
+/// Instructions, and the cycles that they wait for each other.
 type Example = (&'static [(u32, &'static str)], u64, Source);
 
 const PAGE: Source = Source::Read("DDI0165B p. 8-22");
 
 const EXAMPLES: &[Example] = &[
-    // The manuals' own.
+    // The manuals' own examples.
     (
         &[
             (0xe5d1_0001, "ldrb r0, [r1, #1]"),
@@ -106,7 +106,7 @@ const EXAMPLES: &[Example] = &[
         0,
         SATURATING,
     ),
-    // What follows from them.
+    // Consequences of them.
     (
         &[
             (0xe1c1_40d0, "ldrd r4, [r1]"),
@@ -169,7 +169,7 @@ const EXAMPLES: &[Example] = &[
         0,
         PAGE,
     ),
-    // What is stored is an address, too: the longer wait counts.
+    // The stored register is also an address: the longer wait counts.
     (
         &[
             (0xe5d1_8000, "ldrb r8, [r1]"),
@@ -178,7 +178,7 @@ const EXAMPLES: &[Example] = &[
         2,
         PAGE,
     ),
-    // A later load of the same register is waited for as any.
+    // A later load of the same register is waited for as usual.
     (
         &[
             (0xe5d1_2000, "ldrb r2, [r1]"),
@@ -244,7 +244,7 @@ fn the_manuals_examples_wait_as_long_as_they_say() {
 
 #[test]
 fn swaps_are_loads_to_what_follows() {
-    // Recalled, and not certain: the ARM9TDMI's table has the wait for SWPB only, of one cycle.
+    // Recalled, and not certain: the ARM9TDMI's table has a wait of one cycle for SWPB only.
     let mut warm = Warm::new();
     let uses = 0xe084_4008; // add r4, r4, r8
     assert_eq!(warm.cycles(&[0xe101_8095, uses]), 2 + 1 + 1); // swp r8, r5, [r1]

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Thumb, alone and in pairs. Instructions that abbreviate an A32 one take its cycles.
+//! Thumb, alone and in pairs. Instructions that abbreviate an A32 instruction take its cycles.
 
 use super::*;
 use crate::isa::disassemble_thumb;
 use crate::psr::T;
 
-/// A half-word, its text, cycles, and what says so.
+/// A half-word, its text, its cycles, and their source.
 type Half = (u16, &'static str, u64, Source);
 
 const ROWS: &[Half] = &[
@@ -47,13 +47,13 @@ const ROWS: &[Half] = &[
     (0xe01e, "b 0x20040", 3, TABLE_THUMB),
     (0x4770, "bx lr", 3, TABLE_THUMB),
     (0x47f0, "blx lr", 3, TABLE_THUMB),
-    // The pc as the destination: logical 4, arithmetic 3.
+    // The pc as destination: logical 4, arithmetic 3.
     (0x46f7, "mov pc, lr", 4, TABLE_THUMB),
     (0x44bf, "add pc, r7", 3, TABLE_THUMB),
 ];
 
 impl Warm {
-    /// Cycles of Thumb code of so many instructions.
+    /// Cycles of Thumb code without taken branches.
     fn thumb_cycles(&mut self, code: &[u16]) -> u64 {
         let words: Vec<u32> = code
             .chunks(2)

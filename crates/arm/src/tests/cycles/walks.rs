@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Table walks: one read for a section, two for a page (`DDI0198D 3.2`, read), never cached.
+//! Translation-table walks: one read for a section, two for a page (`DDI0198D 3.2`, read), never cached.
 
 use super::memory::{COLD, COST, FILL, SINGLE, SYNC, board};
 use super::*;
@@ -9,10 +9,10 @@ use crate::tests::core::{COARSE, FINE};
 
 const LDR: u32 = 0xe591_4000; // ldr r4, [r1]
 const NOP: u32 = 0xe1a0_0000;
-/// A word of a table.
+/// Cycles of a descriptor read.
 const DESCRIPTOR: u64 = SYNC + SINGLE;
 
-/// Name, table and descriptor of [`COLD`] (none for a section), and where it is seen.
+/// Name of a mapping of [`COLD`], its table and descriptor (none for a section), and its virtual address.
 type Kind = (&'static str, Option<(u32, u32)>, u32);
 
 fn kinds() -> [Kind; 5] {
@@ -30,7 +30,7 @@ fn kinds() -> [Kind; 5] {
     ]
 }
 
-/// With a table for each, and the code's own translation in the TLB.
+/// Returns a core with this table, and with the code's own translation in the TLB.
 fn with_tables(table: Option<(u32, u32)>) -> Warm {
     let mut warm = board();
     if let Some((at, descriptor)) = table {
@@ -40,7 +40,7 @@ fn with_tables(table: Option<(u32, u32)>) -> Warm {
     warm
 }
 
-/// Cycles of a walk with so many reads.
+/// Cycles of a walk with `reads` descriptor reads.
 fn walk(reads: u64) -> u64 {
     reads * DESCRIPTOR + u64::from(COST.walk_overhead)
 }
@@ -54,7 +54,7 @@ fn loads_wait_for_the_walk_and_then_for_the_line() {
         if table.is_none() {
             warm.cpu.invalidate_tlb(TlbSide::Both);
         }
-        // The code is in the section, too: it asks first.
+        // The code is in the same section: its fetch walks first.
         let fetch = if table.is_none() { walk(1) } else { 0 };
         let load = if table.is_none() { 0 } else { walk(reads) };
         assert_eq!(warm.run(1), fetch + 1 + load + FILL, "{kind}");
@@ -88,7 +88,7 @@ fn fetches_wait_for_the_walk_and_then_for_the_line() {
 
 #[test]
 fn a_walk_that_faults_takes_its_reads() {
-    // A section, of which nothing is known; a page.
+    // A section without a descriptor; a page.
     for (va, reads) in [(0x70_0000, 1), (0x10_0000, 2)] {
         let mut warm = board();
         warm.cpu.bus.put(COARSE, &[0]);
@@ -96,7 +96,7 @@ fn a_walk_that_faults_takes_its_reads() {
         let before = warm.cpu.cycles();
         steps(&mut warm.cpu, 1);
         assert_eq!(warm.cpu.pc(), 0x10);
-        // The load's cycle and the entry of the exception.
+        // The load's cycle and the exception entry.
         assert_eq!(warm.cpu.cycles() - before, 1 + walk(reads) + 3, "{va:#x}");
     }
 }

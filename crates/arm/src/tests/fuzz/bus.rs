@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The bus of both cores: RAM, a device that interrupts, and another master that writes to RAM.
-//! Every transaction and its time goes into a sum, so that cores that differ in one show it.
+//! The bus of both cores: RAM, a device that raises interrupts, and another bus master that writes to RAM. A
+//! sum includes every transaction and its time, so that a difference in any of them shows.
 
 use super::program::{Event as Happening, Setup};
 use crate::addr::{Mva, Pa};
@@ -8,22 +8,22 @@ use crate::bus::{BurstTime, Bus, BusError, Signals, Width};
 use crate::mmu::Kind;
 use crate::observe::{Context, Event, Reaction};
 
-/// Bytes of RAM, from address 0.
+/// Size of the RAM, from address 0 on, in bytes.
 pub const RAM: u32 = 2 << 20;
-/// A page of registers: a write has an interrupt come or go a little later, a read gives the time.
+/// A page of device registers. A write raises or clears an interrupt a little later; a read returns the time.
 pub const DEVICE: u32 = 0x40_0000;
 
-/// Whether something answers at a physical address.
+/// Whether memory or a device responds at a physical address.
 pub fn answers(pa: u32) -> bool {
     pa < RAM || pa & !0xfff == DEVICE
 }
 
-/// What the reference is told.
+/// Events that the reference receives.
 #[derive(Clone, Copy, Debug)]
 pub enum Seen {
     /// A walk read a descriptor.
     Walked { mva: Mva, at: u32, value: u32 },
-    /// An entry was loaded.
+    /// A TLB entry was loaded.
     Loaded { mva: Mva, bytes: u32 },
     /// A translation was used.
     Used {
@@ -32,7 +32,7 @@ pub enum Seen {
         kind: Kind,
         privileged: bool,
     },
-    /// An instruction is executed.
+    /// An instruction executes.
     Fetched {
         pc: u32,
         mva: Mva,
@@ -42,24 +42,24 @@ pub enum Seen {
     },
 }
 
-/// With shortcuts, or without and observed.
+/// The bus of a core with shortcuts or, if `PLAIN`, of an observed core without them.
 #[derive(Clone)]
 pub struct FuzzBus<const PLAIN: bool> {
-    /// Words.
+    /// RAM, in words.
     pub ram: Vec<u32>,
-    /// What has not happened yet, by cycle.
+    /// Events to come, by cycle.
     events: Vec<(u64, Happening)>,
     pub signals: Signals,
     /// Sum over all transactions.
     pub log: u64,
-    /// Of the last step.
+    /// Events of the last step.
     pub seen: Vec<Seen>,
     single: u32,
     line: BurstTime,
 }
 
 impl<const PLAIN: bool> FuzzBus<PLAIN> {
-    /// With this in RAM.
+    /// Returns a bus with these contents of RAM.
     pub fn new(setup: &Setup, ram: &[u32]) -> FuzzBus<PLAIN> {
         FuzzBus {
             ram: ram.to_vec(),
@@ -75,13 +75,13 @@ impl<const PLAIN: bool> FuzzBus<PLAIN> {
         }
     }
 
-    /// Has something happen at a cycle, behind what happens then already.
+    /// Schedules an event at a cycle, after the events that are already scheduled for it.
     pub fn at(&mut self, cycle: u64, event: Happening) {
         let place = self.events.partition_point(|(at, _)| *at <= cycle);
         self.events.insert(place, (cycle, event));
     }
 
-    /// Another master writes.
+    /// Writes RAM as another bus master.
     fn write_behind(&mut self, pa: u32, words: &[u32]) {
         for (at, word) in (pa as usize / 4..).zip(words) {
             if let Some(there) = self.ram.get_mut(at) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random programs on a core that is asked what its cycles go for ([`Cause`]): behind every step the charges come to
-//! its clock, which is that of a core nobody asks.
+//! Random programs on an observed core that reports the [`Cause`] of each cycle. After every step the charges
+//! add up to its clock, which equals the clock of a core without an observer.
 
 use super::bus::FuzzBus;
 use super::generate;
@@ -13,10 +13,11 @@ use crate::cpu::{Cpu, Exit};
 use crate::model::{ARM926EJS, Core, FROM_BASE, SPLIT};
 use crate::observe::{Cause, Context, Event, Reaction};
 
-/// Seeds of each core.
+/// Number of seeds for each core.
 const SEEDS: u64 = 150;
 
-/// A bus that adds up; of a core with its shortcuts, whose accesses go their quick way, or of one without.
+/// A bus that adds up the charges: of a core with its shortcuts, whose accesses take the fast path, or of one
+/// without.
 struct Charged<const PLAIN: bool> {
     bus: FuzzBus<PLAIN>,
     spent: [i64; Cause::COUNT],
@@ -72,7 +73,7 @@ impl<const PLAIN: bool> Bus for Charged<PLAIN> {
     }
 }
 
-/// Has something happen on a bus.
+/// A bus that schedules events.
 trait Fuzzed: Bus {
     fn at(&mut self, cycle: u64, event: Happening);
 }
@@ -89,7 +90,7 @@ impl<const PLAIN: bool> Fuzzed for Charged<PLAIN> {
     }
 }
 
-/// What is done to a core, but for running it.
+/// Applies an operation to a core. Runs are left to the caller.
 fn does<B: Fuzzed>(cpu: &mut Cpu<B>, op: &Op) {
     match op {
         Op::Registers(values) => cpu.r[..15].copy_from_slice(values),
@@ -109,7 +110,7 @@ fn does<B: Fuzzed>(cpu: &mut Cpu<B>, op: &Op) {
     }
 }
 
-/// The core nobody asks, and the two that are.
+/// The core without an observer, and the two observed cores.
 struct Three {
     unasked: Cpu<FuzzBus<false>>,
     quick: Cpu<Charged<false>>,
@@ -170,7 +171,8 @@ impl Three {
         );
     }
 
-    /// What the core counts itself, with another view of it: waits for writes are a part of what had to wait.
+    /// Compares the charges with the counters. The counters include waits for writes in the waits of the
+    /// accesses that had to wait.
     fn check_with_counters(&self) {
         let c = &self.quick.counters;
         assert_eq!(*c, self.unasked.counters);
@@ -196,7 +198,7 @@ impl Three {
     }
 }
 
-/// Charges of all programs of a core.
+/// Sum of the charges of all programs on a core.
 fn charges(core: &'static Core) -> [i64; Cause::COUNT] {
     let mut sum = [0; Cause::COUNT];
     for seed in 0..SEEDS {
@@ -222,7 +224,7 @@ fn charges_come_to_the_clock_behind_every_step_of_random_programs() {
         let sum = charges(core);
         for (cause, cycles) in Cause::ALL.into_iter().zip(sum) {
             println!("{cycles:>12} {cause:?}");
-            // XScale waits by an operation of CP14, which programs do not have.
+            // XScale waits for interrupts by an operation of CP14, which the programs do not contain.
             let never = cause == Cause::Idle && core.name == xscale::SMALL.name;
             assert!(
                 cycles > 0 || never,

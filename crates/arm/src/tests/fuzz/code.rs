@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lines of random code. Temporaries are r0 to r3; r4 to r12 are addresses, r8 to r11 of code.
+//! Lines of random code. r0 to r3 are temporaries, r4 to r12 addresses; r8 to r11 are addresses of code.
 
 use super::random::Random;
 use crate::isa::encodings;
 use crate::model::ARM926EJS;
 
-/// Eight words of something.
+/// Returns eight words: A32 code, Thumb code, zeros, or addresses.
 pub fn line(r: &mut Random) -> [u32; 8] {
     match r.below(100) {
         0..62 => arm_line(r),
@@ -15,13 +15,13 @@ pub fn line(r: &mut Random) -> [u32; 8] {
     }
 }
 
-/// What is in memory where a program has nothing: a jump to one of r8 to r11.
+/// Contents of memory that the program does not define: a jump to one of r8 to r11.
 pub fn elsewhere(pa: u32) -> u32 {
     0xe12f_ff18 | pa >> 2 & 3
 }
 
-/// Behind the vectors: r8 to r11 change places, and the first of them is where it goes on. An abort
-/// at an address that has no page would come again and again at one of them.
+/// Handler after the vectors: rotates r8 to r11 and continues at the new r8. Without the rotation an abort at
+/// an address without a page would repeat forever.
 pub const HANDLER: [u32; 8] = [
     0xe1a0_3008, // mov r3, r8
     0xe1a0_8009, // mov r8, r9
@@ -33,7 +33,7 @@ pub const HANDLER: [u32; 8] = [
     0,
 ];
 
-/// Exception vectors that go on, mostly; [`HANDLER`] is behind them.
+/// Exception vectors, most of which return; [`HANDLER`] follows them.
 pub fn vectors(r: &mut Random) -> [u32; 8] {
     let (next, back, away) = (0xe1b0_f00e, 0xe25e_f004, 0xe1b0_f008 | r.below(4));
     let handler = |vector: u32| 0xea00_0006 - vector;
@@ -124,7 +124,7 @@ fn transfer(r: &mut Random) -> u32 {
     }
 }
 
-/// Condition and all.
+/// Returns a branch with its condition.
 fn branch(r: &mut Random) -> u32 {
     let condition = if r.percent(80) { 14 } else { r.below(15) } << 28;
     let code = 8 + r.below(4);
@@ -134,7 +134,7 @@ fn branch(r: &mut Random) -> u32 {
         3 => condition | 0x01a0_f000 | code,     // mov pc
         4 => condition | 0x0280_f000 | code << 16 | r.below(8) << 2, // add pc
         5 => condition | 0x0590_f000 | (4 + r.below(8)) << 16, // ldr pc
-        6 => condition | 0x0a00_0000 | 0xff_ffff, // to the next
+        6 => condition | 0x0a00_0000 | 0xff_ffff, // to the next instruction
         n => {
             let distance = r.pick(&[1, 6, 6, 14, 0xfe, 0xfe, 0x1fe, 0x2fe, 0x3fe]);
             let distance = if r.percent(20) {
@@ -156,7 +156,7 @@ fn status(r: &mut Random) -> u32 {
     }
 }
 
-/// A row of the table, its letters drawn.
+/// Returns a row of the table with its letters drawn at random.
 fn random_row(r: &mut Random, thumb: bool) -> u32 {
     let rows: Vec<_> = encodings(thumb, &ARM926EJS).collect();
     let (_, pattern) = r.pick(&rows);
@@ -170,14 +170,14 @@ fn random_row(r: &mut Random, thumb: bool) -> u32 {
     });
     match (thumb, bits >> 28, bits >> 24 & 15) {
         (false, 15, _) => bits,
-        // Coprocessors have words of their own.
+        // `coprocessor` makes coprocessor instructions.
         (false, _, 0xe) => 0xe1a0_0000,
         (false, ..) => bits & 0x0fff_ffff | 0xe000_0000,
         _ => bits,
     }
 }
 
-/// MCR of r2, or of another register.
+/// Returns an MCR of `register` to CP15.
 fn mcr(crn: u32, crm: u32, opc2: u32, register: u32) -> u32 {
     0xee00_0f10 | crn << 16 | register << 12 | opc2 << 5 | crm
 }
@@ -187,7 +187,7 @@ fn pid(r: &mut Random) -> Vec<u32> {
     let write = mcr(13, 0, 0, 2);
     let (masked, allowed) = (0xe321_f0df, 0xe321_f01f);
     match r.below(6) {
-        // With interrupts allowed behind it.
+        // Interrupts are allowed after it.
         4 => vec![set(r.below(3)), write, allowed],
         5 => vec![masked, set(r.below(3)), write, allowed],
         0 => vec![set(r.below(3)), write],
@@ -197,7 +197,7 @@ fn pid(r: &mut Random) -> Vec<u32> {
     }
 }
 
-/// Some words around a write to CP15.
+/// Returns words around a write of CP15.
 fn coprocessor(r: &mut Random) -> Vec<u32> {
     const MOV_R2: u32 = 0xe3a0_2000;
     let address = 4 + r.below(9);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which bus transactions an instruction makes, by the manuals' text and without the core's own code: `DDI0198D`
-//! 4.2, 6.2.2 and table 6-1 for the ARM926EJ-S, S3C2410A p. 4-7 and 4-8 for the ARM920T, IXP42X p. 47 and 62 for
-//! XScale. The cache's lines before the instruction are given.
+//! Bus transactions of an instruction, derived from the manuals' text without the core's own code: `DDI0198D`
+//! 4.2, 6.2.2 and table 6-1 for the ARM926EJ-S, S3C2410A p. 4-7 and 4-8 for the ARM920T, IXP42X p. 47 and 62
+//! for XScale. The caller supplies the state of the cache's lines before the instruction.
 
-/// A transaction: its first address, and its bytes.
+/// A transaction: first address and number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Made {
-    /// A line is filled, this word first.
+    /// A line fill, this word first.
     Fill(u32),
     /// A read past the cache.
     Read(u32, u32),
@@ -14,22 +14,22 @@ pub enum Made {
     Write(u32, u32),
 }
 
-/// How a page is accessed.
+/// Kind of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Not cached, not buffered.
+    /// Not cacheable, not bufferable.
     Ncnb,
-    /// Not cached, buffered.
+    /// Not cacheable, bufferable.
     Ncb,
     WriteThrough,
     WriteBack,
-    /// XScale: not cached, buffered, but not with others.
+    /// XScale: not cacheable, bufferable, never joined with other stores.
     Alone,
-    /// XScale: written back, and stores that miss fill a line.
+    /// XScale: write-back, and a store that misses fills a line.
     Allocating,
 }
 
-/// Whose bus it is.
+/// The bus master.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Master {
     Arm926,
@@ -39,7 +39,7 @@ pub enum Master {
     XScale,
 }
 
-/// A word: where it is, how its page is accessed, and whether its line is in the cache.
+/// A word: its addresses, the kind of its page, and whether its line is in the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct Word {
     pub va: u32,
@@ -48,7 +48,7 @@ pub struct Word {
     pub hits: bool,
 }
 
-/// Words of each packet that AHB has for so many.
+/// Words of each AHB packet, for every number of words.
 const PACKETS: [&[u32]; 17] = [
     &[],
     &[1],
@@ -69,7 +69,8 @@ const PACKETS: [&[u32]; 17] = [
     &[8, 8],
 ];
 
-/// Addresses that follow each other without crossing a multiple of `block`, as first address and words.
+/// Groups consecutive addresses that do not cross a multiple of `block`. Returns first addresses and numbers
+/// of words.
 fn groups(addresses: &[u32], block: u32) -> Vec<(u32, u32)> {
     let mut groups: Vec<(u32, u32)> = Vec::new();
     for pa in addresses {
@@ -81,7 +82,7 @@ fn groups(addresses: &[u32], block: u32) -> Vec<(u32, u32)> {
     groups
 }
 
-/// A run of words that are written without others between them.
+/// Cuts a run of words that are written without others between them.
 fn cut(master: Master, kind: Kind, run: &[u32], made: &mut Vec<Made>) {
     let alone = matches!(kind, Kind::Ncnb | Kind::Alone);
     let single = master == Master::Separate || master == Master::XScale && alone;
@@ -166,7 +167,7 @@ fn read(master: Master, past: &mut Vec<u32>, made: &mut Vec<Made>) {
     past.clear();
 }
 
-/// Transactions of a load or a store of `bytes` within a word, or of both of a swap.
+/// Transactions of a load or store of `bytes` within a word, or of both for a swap.
 pub fn single(word: Word, bytes: u32, loads: bool, stores: bool) -> Vec<Made> {
     let Word { pa, kind, .. } = word;
     let cached = !matches!(kind, Kind::Ncnb | Kind::Ncb | Kind::Alone);
@@ -205,7 +206,7 @@ fn the_manuals_examples() {
     let nine = words(0x3f0, 9, Kind::Ncnb);
     let asb = [Made::Read(0x43f0, 16), Made::Read(0x4400, 20)];
     assert_eq!(loaded(Master::Arm920, &nine), asb);
-    // Behind a line that hits another run begins.
+    // A line that hits ends the run.
     let mut mixed = words(0x1c, 10, Kind::WriteBack);
     mixed[1..9].iter_mut().for_each(|word| word.hits = true);
     let two = [Made::Write(0x401c, 4), Made::Write(0x4040, 4)];

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Draws programs: few physical pages, mapped many times with pages of every kind, so that addresses,
-//! TLB sets, cache sets and shared decode slots meet again and again.
+//! Draws programs. Few physical pages are mapped many times with pages of every kind, so that addresses, TLB
+//! sets, cache sets and shared decode slots collide often.
 
 use super::code;
 use super::program::{Event, Op, Program, Setup};
 use super::random::Random;
 
-/// Blocks of memory that code and data are in: 64 KB, 512 KB and 1 MB apart.
+/// Blocks of memory with code and data: 64 KB, 512 KB and 1 MB apart.
 const BLOCKS: [u32; 5] = [0x4_0000, 0x5_0000, 0xc_0000, 0xd_0000, 0x14_0000];
 /// Two first-level tables.
 const TABLES: [u32; 2] = [0x1_0000, 0x1_4000];
 const COARSE: u32 = 0x2_0000;
 const FINE: u32 = 0x2_8000;
-/// All tables are in between.
+/// Bounds of all tables.
 pub const TABLES_START: u32 = 0x1_0000;
 pub const TABLES_END: u32 = 0x3_0000;
-/// Whether a word of them is a first-level descriptor.
+/// Whether a word of the tables is a first-level descriptor.
 pub fn is_first_level(pa: u32) -> bool {
     (TABLES_START..COARSE).contains(&pa)
 }
 
-/// Second-level tables of each kind.
+/// Number of second-level tables of each kind.
 const SECOND: u32 = 5;
-/// First-level descriptors, of both tables, for PIDs that no program chooses.
+/// Number of first-level descriptors, of both tables, for PIDs that no program selects.
 const OTHER_PIDS: usize = 2 * 124 * 6;
-/// The section that has the tables.
+/// Address of the section that maps the tables.
 const WINDOW: u32 = 0x4000_0000;
 
-/// A 4 KB page of memory; sometimes one that is not there, or the device's.
+/// Returns a 4 KB page of memory, sometimes one without memory, or the device's.
 fn frame(r: &mut Random) -> u32 {
     match r.below(40) {
         0 => 0x30_0000,
@@ -44,8 +44,8 @@ fn permissions(r: &mut Random) -> u32 {
     }
 }
 
-/// C and B of a page. The device's has none: of a buffered store its effect comes when the core next
-/// looks at the bus (docs/understand/LIMITS.md).
+/// Returns C and B of a page. The device's page has neither: a buffered store takes effect only when the core
+/// next uses the bus (docs/understand/LIMITS.md).
 fn cacheable(r: &mut Random, frame: u32) -> u32 {
     if frame & !0xfff == super::bus::DEVICE {
         return 0;
@@ -53,7 +53,7 @@ fn cacheable(r: &mut Random, frame: u32) -> u32 {
     if r.percent(55) { 0xc } else { r.below(4) << 2 }
 }
 
-/// Of a small or large page.
+/// Returns a descriptor of a small or large page.
 fn page(r: &mut Random, large: bool) -> u32 {
     let (frame, kind) = if large {
         (r.pick(&BLOCKS), 1)
@@ -115,7 +115,7 @@ fn tables(r: &mut Random) -> Vec<(u32, u32)> {
         let large = page(r, true);
         words.extend((128..192).map(|n| (at + 4 * n, large)));
     }
-    // The other PIDs have pages of these.
+    // The other PIDs use the pages of these.
     for table in TABLES {
         let of = |at: u32| {
             words
@@ -148,7 +148,7 @@ fn lines(r: &mut Random) -> Vec<(u32, [u32; 8])> {
     lines
 }
 
-/// A virtual or modified virtual address that may be mapped.
+/// Returns a virtual or modified virtual address that may be mapped.
 fn address(r: &mut Random) -> u32 {
     let within = r.below(4) << 10 | r.pick(&[0, 0, 0x20, 0x3e0, 0x3e0, 0x100]) | r.below(8) << 2;
     let page = match r.below(10) {
@@ -164,7 +164,7 @@ fn address(r: &mut Random) -> u32 {
     }
 }
 
-/// The same of code, with the Thumb bit.
+/// Returns an address of code, with the Thumb bit.
 pub fn code_address(r: &mut Random) -> u32 {
     address(r) | u32::from(r.percent(30))
 }
@@ -235,7 +235,8 @@ fn jump(r: &mut Random) -> Op {
     }
 }
 
-/// Out of where every address aborts: tables, domains and a PID that have pages, and the MMU on.
+/// Returns from a state where every address aborts: sets tables, domains and a PID that have pages, and
+/// switches the MMU on.
 fn way_back(r: &mut Random) -> [Op; 4] {
     let rights = r.pick(&[0, 0, 0x100, 0x200]);
     [
@@ -246,7 +247,7 @@ fn way_back(r: &mut Random) -> [Op; 4] {
     ]
 }
 
-/// To a mode whose registers are to be set.
+/// Enters a mode whose registers are set next.
 fn stay(mode: u32) -> Op {
     Op::Jump {
         pc: 0,
@@ -254,7 +255,7 @@ fn stay(mode: u32) -> Op {
     }
 }
 
-/// The program of a seed.
+/// Returns the program of a seed.
 pub fn program(seed: u64) -> Program {
     let r = &mut Random::new(seed);
     let setup = Setup {

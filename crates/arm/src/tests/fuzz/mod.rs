@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Definition against shortcut: random programs on the core with its shortcuts and on the same core
-//! without any, compared step by step, and the latter with a reference of translation written from
-//! the manual.
+//! Definition against shortcuts: random programs run on the core with its shortcuts and on the core without
+//! them, and the two are compared step by step. The core without shortcuts is also compared with a reference
+//! of translation that was written from the manual.
 //!
-//! `FUZZ_SEEDS=A..B` draws other programs, `FUZZ_HOURS=H` goes on for so long, `FUZZ_REPLAY=FILE` runs
-//! a program as a failure prints it (`cargo xtask fuzz --core`); all of that on the ARM926EJ-S, or on the
-//! one of [`CORES`] that `FUZZ_ON` names.
+//! `FUZZ_SEEDS=A..B` selects other programs, `FUZZ_HOURS=H` sets a time, and `FUZZ_REPLAY=FILE` runs a
+//! program that a failure printed (`cargo xtask fuzz --core`). The core is the ARM926EJ-S, or the one of
+//! [`CORES`] that `FUZZ_ON` names.
 //!
-//! What it finds: mends of the core were taken out again one by one, and the seeds run from 0 on.
+//! The table shows what the programs find: fixes of the core were taken out one by one, and the seeds were
+//! run from 0 on.
 //!
-//! | taken out | first found by | as |
+//! | fix taken out | first found by | as |
 //! |---|---|---|
 //! | the known page of fetches is 4 KB of one translation | seed 0 | shortcut |
 //! | a slot of zeros that a line uses is not free | seed 3 | shortcut |
 //! | TLB invalidation by MVA removes every copy of a large page | seed 29 | reference |
-//! | an exception empties the pipeline behind a PID write | seed 2 | reference |
-//! | the third fetch behind the first of two PID writes is of the first | seed 0 | reference |
+//! | an exception flushes the pipeline after a PID write | seed 2 | reference |
+//! | the third fetch after the first of two PID writes is under that PID | seed 0 | reference |
 //! | a page with unequal permissions enters the TLB by the quarter | seed 0 | reference |
 //!
-//! Of the 950,000 instructions of 200 programs a third jump, most of them to another page; 8 % access
-//! memory, 3 % write to CP15, 9 % are of zeros, which do nothing; one in 6 is followed by an interrupt
-//! or an abort.
+//! The 200 first programs execute 950,000 instructions. A third of these jump, mostly to another page; 8 %
+//! access memory, 3 % write CP15, and 9 % are zeros, which do nothing. An interrupt or abort follows one in
+//! 6.
 
 mod bus;
 mod charges;
@@ -46,16 +47,16 @@ use program::Program;
 use run::{Failure, run};
 use steps::Tally;
 
-/// Programs of an ordinary test run.
+/// Number of programs in an ordinary test run.
 const SEEDS: u64 = 1000;
 
-/// The ARM920T with caches that are as small as the others', or nothing would ever make room.
+/// The ARM920T with caches as small as the others', because large caches would never evict a line.
 static SMALL_920T: Core = Core {
     cache_bytes: (4096, 131_072),
     ..ARM920T
 };
 
-/// What programs may run on.
+/// Cores on which programs may run.
 const CORES: [(&str, &Core); 5] = [
     ("arm926ej-s", &ARM926EJS),
     ("arm920t", &SMALL_920T),
@@ -68,7 +69,7 @@ fn set(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// The core that the environment names.
+/// The core that the environment selects.
 fn chosen() -> &'static Core {
     let name = set("FUZZ_ON").unwrap_or_else(|| CORES[0].0.into());
     let core = CORES.iter().find(|(known, _)| *known == name);
@@ -76,7 +77,7 @@ fn chosen() -> &'static Core {
         .1
 }
 
-/// Seeds to run, and for how long.
+/// Range of seeds, and time limit.
 fn plan() -> (u64, u64, Option<Duration>) {
     let number = |text: &str| {
         text.parse::<u64>()
@@ -105,7 +106,7 @@ fn plan() -> (u64, u64, Option<Duration>) {
     (from, to, hours)
 }
 
-/// The first failure of all seeds, and what the programs came to.
+/// The first failure of all seeds, and event counts of the programs.
 fn search(
     core: &'static Core,
     from: u64,
@@ -210,7 +211,7 @@ fn random_programs_run_alike_on_xscale() {
         tally["walk"] > 1000 && tally["D-cache victim"] > 500,
         "{tally:?}"
     );
-    // Coprocessor 0 was granted, and something added.
+    // Coprocessor 0 was granted, and a product was accumulated.
     assert!(tally["sum of products"] > 10, "{tally:?}");
 }
 

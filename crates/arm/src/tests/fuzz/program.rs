@@ -1,55 +1,55 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A program: what is in memory, and what happens. It can be written down and read again.
+//! A program: contents of memory, and operations. Programs can be printed and parsed.
 
 use core::fmt;
 
 use crate::isa::{disassemble, disassemble_thumb};
 
-/// The core and its bus.
+/// Parameters of the core and its bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// Bytes of each cache.
+    /// Size of each cache, in bytes.
     pub icache: u32,
     pub dcache: u32,
-    /// Late victims.
+    /// Whether the victims are [`crate::Victims::Late`].
     pub late: bool,
-    /// Of the random victims.
+    /// Seed of the random victims.
     pub seed: u32,
-    /// Cycles of a transfer, and of a line until its first and last word.
+    /// Cycles of a transfer, and of a line fill until its first and last word.
     pub single: u32,
     pub first: u32,
     pub last: u32,
-    /// The core with shortcuts stops behind each instruction, too.
+    /// Whether the core with shortcuts also stops after each instruction.
     pub by_step: bool,
 }
 
-/// Something outside the core.
+/// An event outside the core.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     Irq(bool),
     Fiq(bool),
-    /// Another master writes words.
+    /// Another bus master writes words.
     Write(u32, Vec<u32>),
 }
 
-/// What the test does.
+/// An operation of the test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// r0 to r14 of the current mode.
+    /// Sets r0 to r14 of the current mode.
     Registers([u32; 15]),
     Jump {
         pc: u32,
         cpsr: u32,
     },
-    /// CP15 register: 1, 2, 3 or 13. The pipeline is filled anew.
+    /// Writes CP15 register 1, 2, 3 or 13 and refills the pipeline.
     Control(u32, u32),
-    /// So many cycles from now.
+    /// Lets an event happen after this number of cycles.
     Later(u32, Event),
-    /// Runs for so many cycles.
+    /// Runs for this number of cycles.
     Run(u32),
 }
 
-/// All of it.
+/// A whole program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     pub setup: Setup,
@@ -108,7 +108,7 @@ impl fmt::Display for Program {
 }
 
 impl Program {
-    /// Reads what was written by [`fmt::Display`]. `None` when it is something else.
+    /// Parses the text that [`fmt::Display`] writes. Returns `None` for other text.
     pub fn parse(text: &str) -> Option<Program> {
         let mut program = Program {
             setup: Setup {

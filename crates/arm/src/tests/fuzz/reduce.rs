@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes a failing program short: what can go without the failure going goes.
+//! Shortens a failing program: removes every part without which it still fails.
 
 use super::program::{Op, Program};
 use super::run::{Failure, Sort, run};
 use super::steps::Tally;
 use crate::model::Core;
 
-/// Programs tried at most.
+/// Maximum number of programs to try.
 const TRIALS: usize = 6000;
 const NOTHING: u32 = 0xe1a0_0000; // mov r0, r0
 
@@ -19,7 +19,7 @@ struct Reducer {
 }
 
 impl Reducer {
-    /// Takes the other program if it fails, too.
+    /// Takes the other program if it also fails.
     fn take(&mut self, other: Program) -> bool {
         self.trials += 1;
         if self.trials > TRIALS {
@@ -34,7 +34,7 @@ impl Reducer {
         }
     }
 
-    /// Leaves parts of a list out: halves first, single ones last.
+    /// Removes parts of a list: halves first, single elements last.
     fn shorten<T: Clone>(&mut self, list: impl Fn(&mut Program) -> &mut Vec<T>) {
         let mut chunk = list(&mut self.program).len();
         while chunk > 0 {
@@ -51,7 +51,7 @@ impl Reducer {
         }
     }
 
-    /// Empties words of lines, and registers.
+    /// Clears words of lines, and registers.
     fn empty_words(&mut self) {
         for line in 0..self.program.lines.len() {
             for word in 0..8 {
@@ -81,7 +81,7 @@ impl Reducer {
     }
 }
 
-/// The shortest program found, and its failure.
+/// Returns the shortest program found, and its failure.
 pub fn reduce(core: &'static Core, mut program: Program, failure: Failure) -> (Program, Failure) {
     program.ops.truncate(failure.op + 1);
     let mut reducer = Reducer {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a translation must come to, from the manual's text and not from the core's code: the ARM
-//! ARM's descriptors, permissions and faults (B4), the FCSE and the TLB operations of `DDI0198D`
-//! (2.3.8 to 2.3.13, 3.2 to 3.7), and of what the manual leaves open what docs/understand/LIMITS.md says:
-//! 32 sets by MVA[16:12] or, of sections, MVA[24:20]; ways by turns, or late victims.
+//! Expected translations, written from the manuals' text and not from the core's code: descriptors,
+//! permissions and faults from the ARM ARM (B4), FCSE and TLB operations from `DDI0198D` (2.3.8 to 2.3.13,
+//! 3.2 to 3.7). For what the manuals leave open it follows docs/understand/LIMITS.md: 32 sets, selected by
+//! MVA[16:12] or, for sections, MVA[24:20]; ways replaced in turn, or late victims.
 //!
-//! A list of entries, in the order of loading. Nothing is done for speed.
+//! The reference is a list of entries in the order of loading. Nothing in it is optimised for speed.
 
 use crate::addr::Mva;
 use crate::mmu::Kind;
 
 use super::bus::answers;
 
-/// Where an entry is.
+/// Place of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Way(u32, u32),
@@ -28,7 +28,7 @@ struct Entry {
     domain: u32,
     section: bool,
     place: Place,
-    /// What kind of page, for the count.
+    /// Kind of the page, for the tally.
     kind: &'static str,
 }
 
@@ -37,7 +37,7 @@ impl Entry {
         mva >= self.from && mva - self.from < self.bytes
     }
 
-    /// Whether an access to `mva` compares with it.
+    /// Whether an access to `mva` compares its address with the entry.
     fn is_compared(&self, mva: u32) -> bool {
         let set = if self.section { mva >> 20 } else { mva >> 12 } % 32;
         matches!(self.place, Place::Way(in_set, _) if in_set == set)
@@ -53,7 +53,7 @@ impl Entry {
 /// Result of a check.
 pub type Checked<T = ()> = Result<T, String>;
 
-/// The system control coprocessor's registers that translation depends on, and the TLB.
+/// CP15 registers that translation depends on, and the TLB.
 #[derive(Default)]
 pub struct Reference {
     pub sctlr: u32,
@@ -63,11 +63,11 @@ pub struct Reference {
     lockdown: u32,
     late: bool,
     entries: Vec<Entry>,
-    /// Way of each set that was filled last.
+    /// For each set, the way that was filled last.
     last: [Option<u32>; 32],
-    /// First descriptor of a walk that needs a second.
+    /// MVA and first descriptor of a walk that needs a second one.
     first: Option<(u32, u32)>,
-    /// Address and fault status of a walk that failed.
+    /// MVA and fault status of a walk that failed.
     pub failed: Option<(u32, u32)>,
 }
 
@@ -92,12 +92,12 @@ impl Reference {
         self.bit(1)
     }
 
-    /// Where exceptions go.
+    /// Base address of the exception vectors.
     pub fn vectors(&self) -> u32 {
         if self.bit(13) { 0xffff_0000 } else { 0 }
     }
 
-    /// What the FCSE adds to addresses below 32 MB.
+    /// The FCSE's addition to addresses below 32 MB.
     pub fn relocation(&self) -> u32 {
         if self.mmu() { self.pid } else { 0 }
     }
@@ -107,7 +107,7 @@ impl Reference {
         found.find(|entry| entry.covers(mva) && entry.is_compared(mva))
     }
 
-    /// Kind of the page that an address is in.
+    /// Kind of the page of an address.
     pub fn page(&self, mva: u32) -> &'static str {
         match self.find(mva) {
             _ if !self.mmu() => "no page: MMU off",
@@ -116,7 +116,7 @@ impl Reference {
         }
     }
 
-    /// The fault that an access by an entry has, if any.
+    /// Fault status of an access by an entry, if the access is not allowed.
     fn refused(&self, entry: &Entry, kind: Kind, privileged: bool) -> Option<u32> {
         let write = kind == Kind::Write;
         let (s, r) = (self.bit(8), self.bit(9));
@@ -135,7 +135,7 @@ impl Reference {
         }
     }
 
-    /// A walk has read a descriptor.
+    /// Checks a descriptor read of a walk.
     pub fn walked(&mut self, mva: Mva, at: u32, value: u32) -> Checked {
         let mva = mva.0;
         if let Some(entry) = self.find(mva) {
@@ -173,7 +173,7 @@ impl Reference {
         Ok(())
     }
 
-    /// A page whose quarters have permissions: by the quarter unless they are the same.
+    /// Loads a page whose quarters have permissions: by the quarter unless they are equal.
     fn load_page(&mut self, mva: u32, bytes: u32, descriptor: u32, domain: u32) {
         let permissions = [4, 6, 8, 10].map(|bit| descriptor >> bit & 3);
         let quarter = mva % bytes / (bytes / 4);
@@ -225,7 +225,7 @@ impl Reference {
         self.entries.push(entry);
     }
 
-    /// The way of a set that is filled next.
+    /// Way of a set that the next walk fills.
     fn way(&self, set: u32) -> u32 {
         let last = self.last[set as usize];
         let is_empty = |way: &u32| {
@@ -241,7 +241,7 @@ impl Reference {
         }
     }
 
-    /// The entry loaded last is for so many bytes.
+    /// Checks that the entry loaded last covers `bytes`.
     pub fn loaded(&self, mva: Mva, bytes: u32) -> Checked {
         match self.entries.last() {
             Some(entry) if entry.covers(mva.0) && entry.bytes == bytes => Ok(()),
@@ -251,7 +251,7 @@ impl Reference {
         }
     }
 
-    /// A translation was used: there has to be an entry, and it allows the access.
+    /// Checks the use of a translation: there must be an entry that allows the access.
     pub fn used(&self, mva: Mva, pa: u32, kind: Kind, privileged: bool) -> Checked {
         let mva = mva.0;
         let Some(entry) = self.find(mva) else {
@@ -272,7 +272,7 @@ impl Reference {
         }
     }
 
-    /// An access aborted with this fault status: whether it had to.
+    /// Checks an abort with this fault status.
     pub fn aborted(&self, mva: u32, status: u32, kinds: &[Kind], privileged: &[bool]) -> Checked {
         if let Some(failed) = self.failed {
             return match failed == (mva, status) {
@@ -298,7 +298,7 @@ impl Reference {
         Err(format!("{mva:#x} aborted with {status:#x}, by {entry:x?}"))
     }
 
-    /// The same of an external abort, of an access that was translated to `pa`.
+    /// Checks an external abort of an access that was translated to `pa`.
     pub fn aborted_outside(&self, mva: u32, pa: u32, status: u32) -> Checked {
         let wanted = match self.find(mva) {
             Some(entry) if self.mmu() => entry.status(0x8),
@@ -312,7 +312,7 @@ impl Reference {
         }
     }
 
-    /// A write to CP15. True when the pipeline is filled anew.
+    /// Applies a write of CP15. Returns whether it refills the pipeline.
     pub fn written(&mut self, [crn, crm, opc2]: [u32; 3], value: u32) -> bool {
         match (crn, crm, opc2) {
             (1, 0, 0) => {
@@ -334,7 +334,7 @@ impl Reference {
         false
     }
 
-    /// Nothing may be left open between two instructions.
+    /// Checks that no walk is unfinished between two instructions.
     pub fn between(&mut self) -> Checked {
         self.failed = None;
         match self.first.take() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs a program on the core with its shortcuts and on the one without, and compares.
+//! Runs a program on the core with its shortcuts and on the core without them, and compares.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -20,7 +20,7 @@ use crate::state::State;
 
 type Fast = Cpu<FuzzBus<false>>;
 
-/// What went wrong, of which sort, in which operation of the program.
+/// A failure: the operation of the program, the sort of failure, and its text.
 #[derive(Debug)]
 pub struct Failure {
     pub op: usize,
@@ -32,13 +32,13 @@ pub struct Failure {
 pub enum Sort {
     /// The two cores differ.
     Shortcut,
-    /// The one without shortcuts differs from the manual.
+    /// The core without shortcuts differs from the manual.
     Reference,
     /// An assertion failed.
     Panic,
 }
 
-/// What is compared behind each step.
+/// State that is compared after each step.
 #[derive(Debug, PartialEq)]
 pub struct View {
     pc: u32,
@@ -73,7 +73,7 @@ pub fn view<B: Bus>(cpu: &Cpu<B>) -> View {
     }
 }
 
-/// Names of the fields that differ, and how.
+/// Names and values of the fields that differ.
 fn difference(fast: &View, plain: &View) -> String {
     let lines = [fast, plain].map(|view| format!("{view:#x?}"));
     let [fast, plain] = lines.each_ref().map(|text| text.lines());
@@ -94,7 +94,7 @@ fn difference(fast: &View, plain: &View) -> String {
     text
 }
 
-/// The core that a program runs on.
+/// Configuration of the core for a program.
 pub fn config(core: &'static Core, program: &Program) -> Config {
     let s = &program.setup;
     let cost = CostTable {
@@ -115,7 +115,7 @@ pub fn config(core: &'static Core, program: &Program) -> Config {
     }
 }
 
-/// What a program finds in memory.
+/// Initial contents of memory for a program.
 pub fn ram(core: &'static Core, program: &Program) -> Vec<u32> {
     let word = |pa| match pa {
         generate::TABLES_START..generate::TABLES_END => 0,
@@ -142,7 +142,7 @@ pub fn ram(core: &'static Core, program: &Program) -> Vec<u32> {
     ram
 }
 
-/// TLB, caches, and what waits to be written.
+/// State of the TLB, caches and write buffer, and sum of the transactions.
 pub fn inside<const PLAIN: bool>(cpu: &mut Cpu<FuzzBus<PLAIN>>) -> [Vec<u8>; 5] {
     cpu.biu.retire(&mut cpu.bus, cpu.cycles);
     let parts: [&dyn State; 5] = [
@@ -191,7 +191,8 @@ impl Pair {
                 self.follower.refill();
             }
             Op::Control(register, value) => {
-                // Of a control register no bits of clocking, which end a run.
+                // Writes of the control register leave the clocking bits alone, because other values end a
+                // run.
                 let core = self.plain.config.core;
                 let clocking = if *register == 1 { core.clocking } else { 0 };
                 let value = &(value | core.sctlr.reset & clocking);
@@ -239,7 +240,7 @@ impl Pair {
         let exit = self.plain.step();
         let checked = match self.plain.config.core.tlbs {
             [_] => self.follower.step(&before, &self.plain),
-            // The reference has one TLB.
+            // The reference has a unified TLB.
             _ => Ok(()),
         };
         let at = |text| {
@@ -252,7 +253,7 @@ impl Pair {
         Ok(exit)
     }
 
-    /// An instruction at a time.
+    /// Runs both cores one instruction at a time.
     fn steps(&mut self, limit: u64) -> Result<Exit, (Sort, String)> {
         while self.plain.cycles < limit {
             let fast = self.fast.step();
@@ -311,7 +312,7 @@ impl Pair {
     }
 }
 
-/// Runs a program. What it came to is added to `tally`.
+/// Runs a program. Adds its event counts to `tally`.
 pub fn run(core: &'static Core, program: &Program, tally: &mut Tally) -> Result<(), Failure> {
     let mut op = 0;
     let result = catch_unwind(AssertUnwindSafe(|| {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Follows a core instruction by instruction and asks the reference of each: under which PID it was
-//! fetched, how its accesses were translated, why it aborted.
+//! Follows a core instruction by instruction and checks with the reference: the PID under which each
+//! instruction was fetched, the translation of its accesses, and the reasons for its aborts.
 //!
-//! An instruction is fetched three instructions ahead, so that a write to the PID is felt by the
-//! third behind it, and at once where a branch or an exception empties the pipeline (`DDI0198D
-//! 2.3.13`). A line's translation holds while its instructions execute (docs/understand/LIMITS.md).
+//! An instruction is fetched three instructions ahead. A PID write therefore affects the third instruction
+//! after it, and the next one if a branch or an exception flushes the pipeline (`DDI0198D 2.3.13`). The
+//! translation of a line holds while its instructions execute (docs/understand/LIMITS.md).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,10 +17,10 @@ use crate::mmu::Kind;
 /// The core that is followed.
 pub type Plain = Cpu<FuzzBus<true>>;
 
-/// How often something happened.
+/// Number of events of each kind.
 pub type Tally = BTreeMap<&'static str, u64>;
 
-/// What is known before a step.
+/// State before a step.
 pub struct Before {
     pc: u32,
     cpsr: u32,
@@ -44,18 +44,18 @@ struct Executed {
     word: u32,
     thumb: bool,
     registers: [u32; 16],
-    /// As it began.
+    /// CPSR before it executed.
     cpsr: u32,
 }
 
 /// Follows one core.
 pub struct Follower {
     pub reference: Reference,
-    /// Relocations after the last three instructions; at least one, of the last refill.
+    /// Relocations after the last three instructions. At least one is there: that of the last refill.
     relocations: VecDeque<u32>,
-    /// Line and physical address that instructions come from.
+    /// Address of the current line, and its physical address.
     line: (u32, u32),
-    /// Physical addresses of all lines so far.
+    /// Physical addresses of all lines executed so far.
     lines: BTreeSet<u32>,
     pub tally: Tally,
 }
@@ -75,20 +75,20 @@ impl Follower {
         *self.tally.entry(what).or_default() += 1;
     }
 
-    /// Somebody writes.
+    /// Counts a write to a line that was executed.
     pub fn count_write(&mut self, pa: u32, what: &'static str) {
         if self.lines.contains(&(pa & !31)) {
             self.count(what);
         }
     }
 
-    /// The pipeline is filled anew.
+    /// Notes that the pipeline was refilled.
     pub fn refill(&mut self) {
         self.relocations.clear();
         self.relocations.push_back(self.reference.relocation());
     }
 
-    /// A step was made.
+    /// Checks a step.
     pub fn step(&mut self, before: &Before, cpu: &Plain) -> Checked {
         self.reference.between()?;
         let mut exceptions = cpu.counters.exceptions - before.exceptions;
@@ -128,14 +128,14 @@ impl Follower {
         }
     }
 
-    /// The address an instruction has to be fetched from.
+    /// Address from which an instruction must be fetched.
     fn wanted(&self, pc: u32) -> u32 {
         let old = self.relocations.front().copied().unwrap_or(0);
         if pc >> 25 == 0 { pc | old } else { pc }
     }
 
     fn fetch(&mut self, pc: u32, cpsr: u32, cpu: &Plain, aborted: bool) -> Checked {
-        // What is translated before the instruction is known is the instruction.
+        // Translations before the fetch event belong to the fetch.
         let wanted = self.wanted(pc);
         let mut last = None;
         for seen in &cpu.bus.seen {
@@ -183,7 +183,7 @@ impl Follower {
             .aborted(wanted, status, &[Kind::Fetch], &[privileged])
     }
 
-    /// The instruction and its accesses.
+    /// Checks the instruction and its accesses.
     fn events(&mut self, at: u32, cpsr: u32, cpu: &Plain) -> Checked<Option<Executed>> {
         let mut executed = None;
         for seen in &cpu.bus.seen {
@@ -324,7 +324,7 @@ impl Follower {
     }
 }
 
-/// Vector and mode of the interrupt that comes before the next instruction, if one does.
+/// Vector and mode of the interrupt that precedes the next instruction, if one does.
 fn interrupt(cpsr: u32, cpu: &Plain) -> Option<(u32, u32)> {
     let signals = cpu.bus.signals;
     if signals.fiq && cpsr & 0x40 == 0 {
@@ -375,7 +375,7 @@ fn passes(i: &Executed) -> bool {
     passes != (condition & 1 != 0)
 }
 
-/// Whether an instruction that executes writes the pc (ARM ARM A4, A7).
+/// Whether an executed instruction writes the pc (ARM ARM A4, A7).
 fn jumps(i: &Executed) -> bool {
     let w = i.word;
     if i.thumb {
@@ -398,7 +398,7 @@ fn jumps(i: &Executed) -> bool {
     }
 }
 
-/// CRn, CRm, opcode 2 and the value of an MCR to CP15.
+/// CRn, CRm, opcode 2 and value of an MCR to CP15.
 fn coprocessor_write(i: &Executed) -> Option<([u32; 3], u32)> {
     let w = i.word;
     let is_write = !i.thumb && w & 0x0ff0_0f10 == 0x0e00_0f10 && w >> 28 != 15;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random stores of several words, and what may come between them, on the core with its shortcuts and on the one
-//! without: no code is fetched, so that many of them meet at the boundaries of lines, pages and PIDs, with lines
-//! that are dirty, claimed, on their way or gone, and with tables that changed behind the TLB.
+//! Random stores of several words, and operations between them, on the core with its shortcuts and on the
+//! core without them. No code is fetched, so that many stores meet at the boundaries of lines, pages and
+//! PIDs. Their lines are dirty, claimed, being filled or evicted, and tables change without an invalidation
+//! of the TLB.
 
 use super::bus::FuzzBus;
 use super::generate;
@@ -15,20 +16,20 @@ use crate::cpu::debug::Watchpoint;
 use crate::model::{ARM926EJS, Core, SPLIT};
 use crate::state::{Saved, State};
 
-/// Where the instructions pretend to be.
+/// Address of the instructions.
 const HERE: u32 = 0x1000;
 /// Number of the last megabyte whose addresses a PID relocates.
 const LAST: u32 = 31;
 
-/// What is done to both cores.
+/// An action on both cores.
 enum Act {
-    /// An instruction with these registers, in a mode.
+    /// Executes an instruction with these registers, in a mode.
     Execute([u32; 15], u32, u32),
-    /// A write to CP15: CRn, CRm, opcode 2, value.
+    /// Writes CP15: CRn, CRm, opcode 2, value.
     Control([u32; 4], u32),
-    /// Another master writes a descriptor.
+    /// Writes a descriptor as another bus master.
     Table(u32, u32),
-    /// The core with shortcuts is restored from its own state.
+    /// Restores the core with shortcuts from its own state.
     Restore,
 }
 
@@ -55,7 +56,7 @@ fn does<const PLAIN: bool>(cpu: &mut Cpu<FuzzBus<PLAIN>>, act: &Act) {
     cpu.bus.seen.clear();
 }
 
-/// Mostly a few bytes from a boundary, of few pages.
+/// Returns an address, usually a few bytes from a boundary, in few pages.
 fn address(r: &mut Random, last: &mut u32) -> u32 {
     if r.percent(50) {
         return last.wrapping_add(4 * r.below(24)).wrapping_sub(48);
@@ -127,7 +128,7 @@ fn act(r: &mut Random, core: &'static Core, program: &Program, last: &mut u32) -
     }
 }
 
-/// A program of which only memory counts, with something mapped where PIDs end to matter.
+/// Returns a program whose memory alone is used, with a mapping at the end of the relocated addresses.
 fn tables(r: &mut Random, seed: u64) -> Program {
     let mut program = generate::program(seed);
     let firsts: Vec<_> = (program.tables.iter().copied())
@@ -151,7 +152,7 @@ fn watchpoint(r: &mut Random, last: &mut u32) -> Watchpoint {
     }
 }
 
-/// Runs the stores of a seed, and adds up what they came to.
+/// Runs the stores of a seed. Adds event counts to `sums`.
 fn run(core: &'static Core, seed: u64, sums: &mut [u64; 4]) {
     let r = &mut Random::new(seed ^ 0x5753);
     let program = tables(r, seed);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The bus log: random loads and stores near the ends of lines and of kilobytes, in pages of every kind and size,
-//! that hit or miss; each transaction is compared with those that [`cutter`] makes of the same instruction.
+//! The bus log: random loads and stores near the ends of lines and of kilobytes, in pages of every kind and
+//! size, that hit or miss. Each transaction is compared with those that [`cutter`] derives from the same
+//! instruction.
 //!
-//! The cutter is given which lines the cache holds, and a dirty line that an instruction replaces has to be
-//! written. Table walks are left out. Stores of several instructions that follow each other are kept apart by a
-//! drain, because they may become one burst (docs/understand/LIMITS.md).
+//! The cutter receives the lines that the cache holds. A dirty line that an instruction replaces must be
+//! written back. Table walks are left out. A drain separates consecutive store instructions at consecutive
+//! addresses, because they may become one burst (docs/understand/LIMITS.md).
 //!
 //! `FUZZ_SEEDS`, `FUZZ_HOURS` and `FUZZ_ON` are as in [`super`] (`cargo xtask fuzz --bus`).
 
@@ -20,14 +21,14 @@ use crate::tests::bus::{TestBus, Transaction};
 use crate::tests::core::{COARSE, FINE, HERE, on};
 
 const TTB: u32 = 0x4000;
-/// Tables are below, data from here on.
+/// Start of data; the tables are below.
 const DATA: u32 = 1 << 20;
-/// Instructions of a program.
+/// Number of instructions of a program.
 const LENGTH: usize = 300;
-/// Small pages and tiny pages that are mapped.
+/// Number of small pages, and of tiny pages.
 const PAGES: u32 = 8;
 
-/// Each core, and whose rules its bus has.
+/// Each core, and the rules of its bus.
 static CORES: [(&Core, Master); 3] = [
     (&ARM926EJS, Master::Arm926),
     (&SMALL_920T, Master::Arm920),
@@ -36,20 +37,20 @@ static CORES: [(&Core, Master); 3] = [
 
 const KINDS: [Kind; 4] = [Kind::Ncnb, Kind::Ncb, Kind::WriteThrough, Kind::WriteBack];
 
-/// What is mapped: by the kilobyte, where it leads and how it is accessed.
+/// Mappings by the kilobyte: physical address and kind of page.
 type Pages = BTreeMap<u32, (u32, Kind)>;
 
-/// An instruction, the address in r1, and what it transfers.
+/// An instruction, the address in r1, and its transfer.
 #[derive(Clone, Copy, Debug)]
 struct Access {
     insn: u32,
     base: u32,
-    /// First byte, bytes.
+    /// First byte and number of bytes.
     va: u32,
     bytes: u32,
     loads: bool,
     stores: bool,
-    /// Of several words.
+    /// Whether it transfers several words.
     multiple: bool,
 }
 
@@ -58,11 +59,11 @@ struct Bench {
     master: Master,
     pages: Pages,
     cache_on: bool,
-    /// Behind the last word that was stored past the cache since a drain.
+    /// Address after the last word that was stored past the cache since a drain.
     end: Option<u32>,
 }
 
-/// C, B and X of a kind.
+/// C and B, and X, of a kind of page.
 fn attributes(kind: Kind) -> (u32, bool) {
     match kind {
         Kind::Ncnb => (0, false),
@@ -85,7 +86,7 @@ impl Bench {
         };
         bus.put(TTB, &[0xc0e, COARSE | 1, FINE | 3]);
         for n in 0..PAGES {
-            // Now and then the pages lie one behind the other in memory, too.
+            // Sometimes consecutive pages are also consecutive in memory.
             let number = |r: &mut Random| if r.percent(50) { n } else { r.below(200) };
             let (kind, pa) = (r.pick(&KINDS), DATA + 0x1000 * number(r));
             bus.put(COARSE + 4 * n, &[pa | 0xff2 | attributes(kind).0]);
@@ -141,7 +142,7 @@ impl Bench {
         })
     }
 
-    /// Whose rules hold now.
+    /// The rules that hold at present.
     fn rules(&self) -> Master {
         match self.master {
             Master::Arm920 if !self.cache_on => Master::Separate,
@@ -149,7 +150,7 @@ impl Bench {
         }
     }
 
-    /// What the manuals have for it, if all of it is mapped.
+    /// Transactions that the manuals require, if all words are mapped.
     fn expected(&self, access: &Access) -> Option<Vec<Made>> {
         if !access.multiple {
             let word = self.word(access.va)?;
@@ -168,7 +169,7 @@ impl Bench {
         })
     }
 
-    /// Dirty lines, by number: address, memory, halves.
+    /// Dirty lines, by number: MVA, physical address, halves.
     fn dirty(&self) -> BTreeMap<usize, (Mva, u32, u8)> {
         let cache = &self.cpu.dcache;
         let dirty = (0..cache.lines()).filter_map(|line| {
@@ -188,7 +189,7 @@ impl Bench {
         self.cpu.exit = None;
     }
 
-    /// What the bus did, without table walks.
+    /// Transactions on the bus, without table walks.
     fn made(&mut self) -> Vec<Made> {
         let log = std::mem::take(&mut self.cpu.bus.log);
         let made = log.iter().map(|transaction| match *transaction {
@@ -207,7 +208,7 @@ impl Bench {
         self.end = None;
     }
 
-    /// Executes accesses and drains the write buffer; says how the transactions differ from the manuals'.
+    /// Executes accesses and drains the write buffer. Returns how the transactions differ from the manuals'.
     fn compare(&mut self, accesses: &[Access]) -> Result<usize, String> {
         let (mut wanted, mut victims, mut begun) = (Vec::new(), Vec::new(), Vec::new());
         for access in accesses {
@@ -260,7 +261,7 @@ impl Bench {
     }
 }
 
-/// Mostly a few words from the end of a kilobyte.
+/// Returns an address, usually a few words from the end of a kilobyte.
 fn address(r: &mut Random, pages: &[u32]) -> u32 {
     let start = r.pick(pages) * 1024;
     match r.percent(60) {
@@ -273,7 +274,7 @@ fn access(r: &mut Random, master: Master, pages: &[u32]) -> Access {
     let va = address(r, pages);
     if r.percent(60) {
         let user = r.percent(10);
-        // Every register but the base; of User's own not all are others'.
+        // Any register except the base. User mode shares only some registers with the current mode.
         let list =
             (r.word() & [0xffff, r.word()][r.below(2) as usize] & 0x7ffd) | 1 << (2 + r.below(13));
         let (bytes, mode) = (4 * list.count_ones(), r.below(4));
@@ -329,7 +330,7 @@ fn access(r: &mut Random, master: Master, pages: &[u32]) -> Access {
     }
 }
 
-/// Runs a program. Returns how many transactions were compared, or what differs first.
+/// Runs a program. Returns the number of transactions compared, or the first difference.
 fn run(core: &'static Core, master: Master, seed: u64) -> Result<usize, String> {
     let r = &mut Random::new(seed ^ 0x0b05);
     let mut bench = Bench::new(core, master, r);

@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs for XScale: those of the ARM926EJ-S with XScale's operations where that one's are not there, its
-//! accumulator's instructions where there are undefined ones, and an X in some descriptors.
+//! Programs for XScale: the ARM926EJ-S's programs with some words replaced. Operations that XScale lacks
+//! become XScale's operations, undefined instructions become the accumulator's, and some descriptors get an X
+//! bit.
 
 use crate::model::{Core, IXP42X};
 
-/// XScale with caches that are as small as the others', or nothing would ever make room.
+/// XScale with caches as small as the others', because large caches would never evict a line.
 pub static SMALL: Core = Core {
     ways: 8,
     cache_bytes: (4096, 131_072),
     ..IXP42X
 };
 
-/// Some bits that depend on nothing but `of`.
+/// Pseudo-random bits that depend on the argument only.
 fn bits(of: u32) -> u32 {
     let mixed = of.wrapping_mul(0x9e37_79b9);
     (mixed ^ mixed >> 15).wrapping_mul(0x85eb_ca6b) >> 8
 }
 
-/// A word of code, at `at`.
+/// The word of code at address `at`.
 pub fn word(at: u32, word: u32) -> u32 {
     let register = word & 0xf000;
     let c7 = |crm: u32, opc2: u32| 0xee07_0f10 | register | opc2 << 5 | crm;
     match word & 0xffff_0fff {
-        // D-cache, clean and invalidate; by index; I-cache, prefetch, by index; wait for interrupt.
+        // D-cache: clean and invalidate, by index; I-cache: prefetch, invalidate by index; wait for
+        // interrupt.
         0xee07_0f3e => c7(2, 5),
         0xee07_0f5e => 0xf5d0_f000 | register << 4,
         0xee07_0f5a | 0xee07_0f56 => c7(10, 1),
@@ -30,7 +32,7 @@ pub fn word(at: u32, word: u32) -> u32 {
         0xee07_0f3d => c7(2, 5),
         0xee07_0f55 => c7(5, 6),
         0xee07_0f90 => 0xee07_0e10 | register,
-        // A TLB entry of either side; lockdown: TLB, caches.
+        // A TLB entry of either side; lockdown of the TLB and of the caches.
         0xee08_0f37 => [0xee08_0f35, 0xee08_0f36][bits(at) as usize & 1] | register,
         0xee0a_0f10 => {
             let all = [0xee0a_0f14, 0xee0a_0f18, 0xee0a_0f34, 0xee0a_0f38];
@@ -38,15 +40,16 @@ pub fn word(at: u32, word: u32) -> u32 {
         }
         0xee09_0f10 => 0xee09_0f12 | register,
         0xee09_0f30 => [0xee09_0f31, 0xee09_0f32][bits(at) as usize & 1] | register,
-        // Forced write-through: coprocessor access, auxiliary control; test and clean; fault status of fetches.
+        // Forced write-through becomes coprocessor access or auxiliary control; test and clean, and the fault
+        // status of fetches, become other reads.
         0xeeef_0f10 => [0xee0f_0f11, 0xee01_0f30][bits(at) as usize & 1] | register,
-        // Its value: coprocessor 0 and others; K, and a policy of the mini data cache.
+        // Values for these: coprocessor 0 and others; K, and a policy of the mini data cache.
         0xe3a0_0004 if register == 0x2000 => {
             0xe3a0_2000 | [1, 0x10, 0x11, 0x21][bits(at) as usize & 3]
         }
         0xee17_0f7a | 0xee17_0f7e => 0xee11_1f30,
         0xee15_0f30 => 0xee15_1f10,
-        // Undefined: an instruction of the accumulator.
+        // An undefined instruction becomes an instruction of the accumulator.
         0xe7f0_00f0 => {
             let all = [
                 0xee20_1010,
@@ -61,17 +64,17 @@ pub fn word(at: u32, word: u32) -> u32 {
     }
 }
 
-/// A word of a translation table, at `at`.
+/// The word of a translation table at address `at`.
 pub fn descriptor(at: u32, first_level: bool, word: u32) -> u32 {
     let odd = bits(at) & 3 == 0;
-    // Nothing is cached of a device, with or without X.
+    // Device pages stay uncached, with or without X.
     if !odd || word & 8 == 0 {
         return word;
     }
     match (first_level, word & 3) {
         (true, 2) | (false, 1) => word | 1 << 12,
         (false, 3) => word | 1 << 6,
-        // An old small page becomes an extended one, or a tiny one where the table is fine.
+        // An old small page becomes an extended one, or a tiny one in a fine table.
         (false, 2) => word & !0xfc0 | 0x43,
         _ => word,
     }

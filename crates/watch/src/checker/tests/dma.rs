@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A bus master on a board: the checker sees its reads and writes.
 
-use super::copier::Copier;
 use crate::checker::{Access, Checker, Wrong};
+use crate::shared_tests::busy::{STORE, cached};
+use crate::shared_tests::copier::Copier;
 use arm::{Bus as _, Pa, Width};
 use board::bus::SystemBus;
 use board::{BoardBus as _, Machine, Observed};
-use busy::{STORE, cached};
 use std::time::Duration;
-
-#[path = "../../../../board/src/machine/busy_tests.rs"]
-mod busy;
-
-use board::BoardSpec;
-use board::boot::Boot;
 
 const COPIER: u32 = 0x5000_0000;
 /// Start of the program's stores. Each round, counted in r6, stores to a line in the next 64 bytes.
