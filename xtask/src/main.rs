@@ -10,6 +10,7 @@ mod figures;
 mod fuzz;
 mod kernels;
 mod mutants;
+mod sentences;
 mod slowest;
 #[cfg(test)]
 mod tidy;
@@ -27,6 +28,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   figures [--write]                   check, or update, the figures in documents
   fuzz --core|--bus|--checker ...     run a fuzzer
   mutants --checker|--core [WORD]...  run the tests on mutants of the checker or the core
+  sentences [SEED [COUNT]]            draw sentences of documents, help and comments
   bisect-demo [DIR]                   find a planted bug by git bisect
   defconfig-demo [DIR]                boot an unmodified kernel
   bench [--against COMMIT] ...        measure the simulator's speed";
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
             "figures" => figures::run(rest),
             "fuzz" => fuzz::run(rest),
             "mutants" => mutants::run(rest),
+            "sentences" => sentences::run(rest),
             "bisect-demo" => bisect::run(rest),
             "defconfig-demo" => defconfig::run(rest),
             "bench" if rest.iter().any(|word| word == "--against") => against::run(rest),
