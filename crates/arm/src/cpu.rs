@@ -18,10 +18,12 @@ use crate::observe::Cause;
 use crate::psr;
 use crate::write_buffer::Biu;
 
-/// Marker: the access faulted and the exception is entered. The instruction returns and changes no register.
+/// Marker: the access faulted and the exception has been entered. The instruction must return at once and leave every
+/// register as it was (base-restored abort model).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aborted;
 
+/// Result of a memory access of an instruction.
 pub type Access<T> = Result<T, Aborted>;
 
 /// Reason for which [`Cpu::run`] returned.
@@ -63,21 +65,26 @@ const NO_LINE: u32 = 1;
 /// Address bits that are equal for all addresses of a line.
 const LINE: u32 = !0x1e;
 
-/// An ARM9-class core. Comments between the fields name the files that define and change them. Each instruction uses
-/// the first fields, which share few lines of the host's cache and have offsets of one byte.
+/// An ARM9-class core: everything inside its bus interface.
+///
+/// The comment above each group of fields is an index: it names the files that define the fields and change them. The
+/// fields that each instruction uses come first, so that they share few lines of the host's cache and have offsets of
+/// one byte.
 #[derive(Clone)]
 #[repr(C, align(64))]
 pub struct Cpu<B: Bus> {
-    // Registers: isa/, psr.rs. Time: cpu/time.rs; end of the loop: cpu.rs. Pending results: cpu/interlock.rs.
+    // Registers of the current mode: isa/ (instructions), psr.rs (banks), cpu/exception.rs.
     /// Registers of the current mode. `r[15]` is the pc as an operand reads it (instruction + 8, or + 4 in Thumb).
     pub(crate) r: [u32; 16],
+
+    // Time: cpu/time.rs. End of the loop: cpu.rs, `bus_used` in cpu/memory.rs. Pending results: cpu/interlock.rs.
     /// Core cycles since power-on.
     pub(crate) cycles: u64,
     /// The loop ends when `cycles` reaches this; zero ends it after the current instruction.
     pub(crate) horizon: u64,
     pub(crate) interlock: Interlock,
 
-    // Control flow: cpu.rs, isa/branch.rs, cpu/exception.rs. Flags: isa/. CPSR: psr.rs.
+    // Next instruction and CPSR: cpu.rs, isa/branch.rs, cpu/exception.rs, psr.rs. Flags: isa/.
     /// Address of the next instruction to execute; branches overwrite it.
     pub(crate) pc: u32,
     /// NZCV in bits 31:28 and Q in bit 27; the other bits are zero.
@@ -85,16 +92,18 @@ pub struct Cpu<B: Bus> {
     /// CPSR bits 26:0 (mode, T, I, F, J).
     pub(crate) control: u32,
 
-    // FCSE: fcse.rs, cpu/cp15.rs. Fetch: cpu.rs, cpu/fetch.rs. Caches: icache.rs, dcache.rs (filled in cpu/memory.rs).
+    // FCSE: fcse.rs, cpu/cp15.rs (data), cpu/fetch.rs (instructions). Source of instructions: cpu.rs, cpu/fetch.rs.
     pub(crate) data_relocation: Relocation,
     pub(crate) fetch: FetchState,
     /// FCSE of the next instruction and of the one after it: both are fetched already.
     pub(crate) fetch_relocation: Relocation,
     pub(crate) following_relocation: Relocation,
+
+    // Caches: icache.rs, filled in cpu/fetch.rs; dcache.rs, filled in cpu/memory.rs; maintained in cpu/cp15.rs.
     pub(crate) icache: ICache<B>,
     pub(crate) dcache: DCache,
 
-    // Banked registers: psr.rs.
+    // Registers and SPSRs of the other modes: psr.rs.
     /// r13 and r14 of each bank except the current one.
     pub(crate) banked: [[u32; 2]; 6],
     /// r8 to r12 of the bank that is not current: FIQ's, or in FIQ mode those of the other modes.
@@ -102,7 +111,7 @@ pub struct Cpu<B: Bus> {
     /// SPSR of each bank; index 0 is unused.
     pub(crate) spsr: [u32; 6],
 
-    // Waiting for an interrupt: cpu/cp15.rs. Signals and reasons to return: `slice` and `prefetch_abort` in cpu.rs.
+    // Wait for interrupt and exits: cpu.rs, cpu/cp15.rs. Signals: `slice`. Prefetch aborts in a row: `prefetch_abort`.
     pub(crate) waiting: bool,
     /// Signals as last sampled.
     signals: Signals,
@@ -110,11 +119,14 @@ pub struct Cpu<B: Bus> {
     /// Instruction count at the last prefetch abort, and number of prefetch aborts at this count.
     abort_chain: (u64, u32),
 
-    // Units: counters.rs, mmu.rs, write_buffer.rs, config.rs, cpu/cp15.rs, isa/table.rs, model/, cpu/debug.rs.
+    // Counters: counters.rs. MMU, TLBs and grants: mmu.rs. Write buffer and bus: write_buffer.rs, bus.rs.
     /// Event counts and cycle sums. Only power-on clears them.
     pub counters: Counters,
     pub(crate) mmu: Mmu,
     pub(crate) biu: Biu,
+
+    // Configuration: config.rs, model/. CP15: cpu/cp15.rs, model/ (rows). Decoder: isa/table.rs. Watchpoints:
+    // cpu/debug.rs.
     pub(crate) config: Config,
     pub(crate) cp15: Cp15,
     pub(crate) decode: DecodeTable<B>,
@@ -164,7 +176,8 @@ const CONDITIONS: [u16; 16] = {
 const ABORT_CHAIN_LIMIT: u32 = 8;
 
 impl<B: Bus> Cpu<B> {
-    /// Returns a core at power-on: Supervisor mode, interrupts masked, pc at the reset vector, caches and MMU off.
+    /// Returns a core at power-on: Supervisor mode, interrupts masked, pc at the reset vector, caches and MMU off and
+    /// empty.
     pub fn new(config: Config, bus: B) -> Cpu<B> {
         let undecoded = Op::undecoded(Cpu::<B>::decode_and_execute);
         Cpu {
@@ -219,11 +232,13 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
+    /// Issue cycles of this core.
     #[inline(always)]
     pub(crate) fn timing(&self) -> &'static Timing {
         &self.config.core.timing
     }
 
+    /// Behaviour of this core that differs from other cores.
     #[inline(always)]
     pub(crate) fn behaviour(&self) -> &'static Behaviour {
         &self.config.core.behaviour
@@ -264,7 +279,7 @@ impl<B: Bus> Cpu<B> {
             self.take_exception(Exception::Irq);
         }
         self.horizon = limit.min(self.bus.next_event());
-        // One instruction at a time: meanwhile the third one after a PID write is fetched.
+        // After a PID write, one instruction at a time: while it executes, the third one after the write is fetched.
         let (from, pid) = (self.pc, self.cp15.pid);
         let old_pid = self.fetched_under_old_pid();
         if old_pid {
@@ -302,8 +317,9 @@ impl<B: Bus> Cpu<B> {
         self.fetch.epoch = u64::MAX;
     }
 
-    /// Updates what depends on mode, T, I and F; callers call it after each change of these bits. Masking needs no
-    /// action, nor does unmasking while no interrupt is pending: the bus announces new interrupts.
+    /// Updates what depends on mode, T, I and F: privilege of accesses, sampling of interrupts, instruction set
+    /// state. Must be called after each change of these bits. Masking needs no action, nor does unmasking while no
+    /// interrupt is pending: the bus announces new interrupts.
     pub(crate) fn context_changed(&mut self) {
         let privileged = self.control & psr::MODE != 0x10;
         if privileged != self.mmu.privileged() {
@@ -319,9 +335,10 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// The instruction loop: executes at least one instruction, then continues until the horizon. The loop looks up
-    /// the operation after the current one before it executes the current one. Usually that operation is the next
-    /// one, so the host knows its jump target early.
+    /// The instruction loop: executes at least one instruction, then continues until the horizon.
+    ///
+    /// The loop looks up the operation after the current one before it executes the current one. Usually that
+    /// operation is the next one, so the host knows its jump target early.
     fn execute<const THUMB: bool>(&mut self) {
         let size = if THUMB { 2 } else { 4 };
         let mut count = 0;
@@ -404,7 +421,8 @@ impl<B: Bus> Cpu<B> {
         B::SHORTCUTS && pc >> 12 == self.fetch.page && self.fetch.epoch == self.mmu.epoch()
     }
 
-    /// Makes the line current by translation and lookup, or by the prefetch buffer. Every uncached fetch comes here.
+    /// Makes the line current by translation and cache lookup. An uncached fetch uses the prefetch buffer instead and
+    /// makes no line current, so that the next fetch comes here, too.
     #[inline(never)]
     fn enter_line_anew(&mut self, pc: u32, thumb: bool) -> Result<(), Fault> {
         let before = self.cycles;
@@ -430,6 +448,7 @@ impl<B: Bus> Cpu<B> {
         Ok(())
     }
 
+    /// Takes the prefetch abort of an instruction whose fetch ended the loop.
     fn prefetch_abort(&mut self, fault: Fault) {
         // The current line has been left, even if it also holds the vector.
         self.fetch.line_pc = NO_LINE;

@@ -89,7 +89,9 @@ impl State for DCache {
         };
         match self.scan < self.tags.len() && lines.all(placed) {
             true => Ok(()),
-            false => Err(Damaged("a line or the scan position of the D-cache is invalid")),
+            false => Err(Damaged(
+                "a line or the scan position of the D-cache is invalid",
+            )),
         }
     }
 }

@@ -362,7 +362,8 @@ impl LinuxBoot {
         let mut tree = self.own_tree()?;
         for cells in ["#address-cells", "#size-cells"] {
             if tree.root.get_u32(cells) != Some(1) {
-                let problem = format!("{cells} of the root is not 1: use 32-bit addresses and sizes");
+                let problem =
+                    format!("{cells} of the root is not 1: use 32-bit addresses and sizes");
                 return Err(self.dtb.error(problem));
             }
         }

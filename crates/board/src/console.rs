@@ -23,7 +23,9 @@ impl Console {
         let within = |(from, _): &(usize, Vec<u8>)| *from <= self.log.len();
         match self.watch.as_ref().is_none_or(within) {
             true => Ok(()),
-            false => Err(Damaged("the console's search begins beyond the end of its log")),
+            false => Err(Damaged(
+                "the console's search begins beyond the end of its log",
+            )),
         }
     }
 

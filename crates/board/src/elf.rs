@@ -51,7 +51,9 @@ impl<'a> Elf<'a> {
         match machine {
             Some(EM_ARM) => {}
             // EM_ARM in a big-endian file.
-            Some(0x2800) => return Err("is for big-endian ARM: build it for little-endian ARM".into()),
+            Some(0x2800) => {
+                return Err("is for big-endian ARM: build it for little-endian ARM".into());
+            }
             Some(m) => {
                 return Err(format!(
                     "is an ELF file for {} (machine {m}), not for ARM",
@@ -71,9 +73,9 @@ impl<'a> Elf<'a> {
             if program.p_type(endian) != PT_LOAD || program.p_memsz(endian) == 0 {
                 continue;
             }
-            let data = program
-                .data(endian, bytes)
-                .map_err(|()| "the ELF file is cut short: a segment ends beyond the end of the file".to_owned())?;
+            let data = program.data(endian, bytes).map_err(|()| {
+                "the ELF file is cut short: a segment ends beyond the end of the file".to_owned()
+            })?;
             segments.push(Segment {
                 physical: program.p_paddr(endian),
                 bytes: data,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Flattened device trees (Devicetree Specification 0.4, chapter 5): read whole, changed, written anew.
+//! Flattened device trees (Devicetree Specification 0.4, chapter 5): parsed as a whole, changed, and written again.
 
 /// A node: properties and children in the blob's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
     /// Name with unit address; empty for the root.
     pub name: String,
-    /// Property names and their bytes.
+    /// Properties: name and bytes.
     pub properties: Vec<(String, Vec<u8>)>,
     /// Child nodes.
     pub children: Vec<Node>,
@@ -29,7 +29,7 @@ const PROP: u32 = 3;
 const NOP: u32 = 4;
 const END: u32 = 9;
 const HEADER: usize = 40;
-/// Deeper trees than this are refused.
+/// Largest depth of a tree. Deeper trees are refused.
 const DEPTH: usize = 64;
 
 struct Reader<'a> {
@@ -41,16 +41,16 @@ struct Reader<'a> {
 fn word(bytes: &[u8], at: usize) -> Result<u32, String> {
     let b = bytes
         .get(at..at.saturating_add(4))
-        .ok_or("it ends in the middle")?;
+        .ok_or("it ends too early")?;
     Ok(u32::from_be_bytes([b[0], b[1], b[2], b[3]]))
 }
 
 fn text(bytes: &[u8], at: usize) -> Result<String, String> {
-    let rest = bytes.get(at..).ok_or("a name lies outside of it")?;
+    let rest = bytes.get(at..).ok_or("a name lies beyond the end of the file")?;
     let end = rest
         .iter()
         .position(|&b| b == 0)
-        .ok_or("a name does not end")?;
+        .ok_or("a name has no end")?;
     String::from_utf8(rest[..end].to_vec()).map_err(|_| "a name is not text".to_owned())
 }
 
@@ -65,7 +65,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The node whose BEGIN_NODE has just been read.
+    /// Reads the node whose BEGIN_NODE has just been read.
     fn node(&mut self, depth: usize) -> Result<Node, String> {
         if depth > DEPTH {
             return Err(format!("its nodes are nested more than {DEPTH} deep"));
@@ -83,23 +83,25 @@ impl Reader<'_> {
                     let name = text(self.strings, word(self.structs, self.at + 4)? as usize)?;
                     let start = self.at + 8;
                     let value = self.structs.get(start..start.saturating_add(len));
-                    node.properties
-                        .push((name, value.ok_or("a property ends outside")?.to_vec()));
+                    node.properties.push((
+                        name,
+                        value.ok_or("a property ends beyond the end of the file")?.to_vec(),
+                    ));
                     self.at = (start + len).next_multiple_of(4);
                 }
                 BEGIN_NODE => node.children.push(self.node(depth + 1)?),
                 END_NODE => return Ok(node),
-                other => return Err(format!("token {other} is not one of the format's")),
+                other => return Err(format!("it has the unknown token {other}")),
             }
         }
     }
 }
 
 impl Tree {
-    /// Reads a blob.
+    /// Parses a blob.
     ///
     /// # Errors
-    /// Says what is wrong with it.
+    /// Says what is wrong with the blob.
     pub fn parse(blob: &[u8]) -> Result<Tree, String> {
         if word(blob, 0)? != MAGIC {
             return Err("it does not start with d00dfeed".to_owned());
@@ -111,7 +113,7 @@ impl Tree {
         let last_compatible = word(blob, 24)?;
         if last_compatible > VERSION {
             return Err(format!(
-                "it needs a reader of version {last_compatible}, this is {VERSION}"
+                "its format is not compatible with version {VERSION}, only with {last_compatible} or later"
             ));
         }
         let mut reservations = Vec::new();
@@ -127,10 +129,10 @@ impl Tree {
         }
         let structs = blob
             .get(word(blob, 8)? as usize..)
-            .ok_or("its structure lies outside")?;
+            .ok_or("its structure block lies beyond the end of the file")?;
         let strings = blob
             .get(word(blob, 12)? as usize..)
-            .ok_or("its strings lie outside")?;
+            .ok_or("its strings block lies beyond the end of the file")?;
         let mut reader = Reader {
             structs,
             strings,
@@ -181,7 +183,7 @@ impl Tree {
         blob
     }
 
-    /// The node at a path such as `/chosen`; `None` when a part of it is missing.
+    /// Returns the node at a path such as `/chosen`, if every part of the path exists.
     pub fn node(&mut self, path: &str) -> Option<&mut Node> {
         let mut parts = path.split('/').filter(|p| !p.is_empty());
         parts.try_fold(&mut self.root, |node, part| node.child(part))
@@ -215,13 +217,13 @@ impl Node {
         structs.extend(END_NODE.to_be_bytes());
     }
 
-    /// The child with this name; the unit address may be left out.
+    /// Returns the child with this name. `name` may omit the unit address.
     pub fn child(&mut self, name: &str) -> Option<&mut Node> {
         let fits = |n: &Node| n.name == name || n.name.split('@').next() == Some(name);
         self.children.iter_mut().find(|n| fits(n))
     }
 
-    /// The child with this name, made when it is not there.
+    /// Returns the child with this name, and makes it if it does not exist.
     pub fn child_or_new(&mut self, name: &str) -> &mut Node {
         let fits = |n: &Node| n.name == name || n.name.split('@').next() == Some(name);
         let at = self.children.iter().position(fits).unwrap_or_else(|| {
@@ -234,7 +236,7 @@ impl Node {
         &mut self.children[at]
     }
 
-    /// The first node, this one or one below it, that is wanted.
+    /// Returns the first node that is `wanted`: this node, or one below it.
     pub fn find(&self, wanted: &dyn Fn(&Node) -> bool) -> Option<&Node> {
         if wanted(self) {
             return Some(self);
@@ -242,7 +244,7 @@ impl Node {
         self.children.iter().find_map(|child| child.find(wanted))
     }
 
-    /// Texts of a property that is a list of them.
+    /// Returns the texts of a property that is a list of texts.
     pub fn texts(&self, property: &str) -> impl Iterator<Item = &str> {
         let bytes = self.get(property).unwrap_or_default();
         let texts = bytes
@@ -251,12 +253,12 @@ impl Node {
         texts.filter_map(|text| std::str::from_utf8(text).ok())
     }
 
-    /// Whether it is compatible with that.
+    /// Returns whether the node's `compatible` property contains the text.
     pub fn is(&self, compatible: &str) -> bool {
         self.texts("compatible").any(|text| text == compatible)
     }
 
-    /// A property's bytes.
+    /// Returns the bytes of a property.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.properties
             .iter()
@@ -264,7 +266,7 @@ impl Node {
             .map(|p| p.1.as_slice())
     }
 
-    /// A property of one cell.
+    /// Returns the value of a one-cell property.
     pub fn get_u32(&self, name: &str) -> Option<u32> {
         self.get(name)
             .filter(|v| v.len() == 4)
@@ -279,7 +281,7 @@ impl Node {
         }
     }
 
-    /// Sets a property of one cell.
+    /// Sets a one-cell property.
     pub fn set_u32(&mut self, name: &str, value: u32) {
         self.set(name, value.to_be_bytes().to_vec());
     }

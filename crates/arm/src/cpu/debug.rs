@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watched_access_is_seen_whatever_was_at_hand_for_it_before_and_each_time() {
+    fn a_watched_access_is_seen_each_time_even_if_its_translation_was_at_hand() {
         let (mut cpu, mva) = (mapped(), Mva(0x2_0004));
         for _ in 0..2 {
             assert_eq!(cpu.load(mva.0, Width::Word), Ok(0));

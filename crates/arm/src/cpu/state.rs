@@ -107,7 +107,9 @@ impl<B: Bus> Cpu<B> {
         if line_pc != NO_LINE {
             // A change of the instruction set state ends the line.
             if thumb != (self.control & psr::T != 0) {
-                return Err(Damaged("the current line is in another instruction set state"));
+                return Err(Damaged(
+                    "the current line is in another instruction set state",
+                ));
             }
             let mva = self.fetch_relocation.apply(Va(line_pc));
             let line = self.icache.find(mva);

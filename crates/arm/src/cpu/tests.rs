@@ -8,7 +8,7 @@ use crate::tests::bus::{ObservedBus, TestBus};
 use crate::tests::core::{COARSE, FINE, arm, machine, mapped, mapped_on, steps};
 
 #[test]
-fn code_goes_on_in_the_next_tiny_page_where_that_is() {
+fn code_continues_in_the_next_tiny_page_wherever_it_is_mapped() {
     let mut cpu = mapped();
     // Tiny pages at 128 KB and at 192 KB, at consecutive virtual addresses.
     cpu.bus.put(FINE, &[0x2_003f, 0x3_003f]);
@@ -62,7 +62,7 @@ fn a_line_is_translated_once_whatever_the_size_of_its_page() {
 }
 
 #[test]
-fn an_observer_who_wants_to_be_told_again_changes_no_cycle() {
+fn an_observer_that_drops_translations_changes_no_cycle() {
     for descriptor in [0x2_0ffe, 0x2_003f] {
         let plain = after_loads_that_evict(descriptor, |bus| bus);
         let observed = after_loads_that_evict(descriptor, ObservedBus);
@@ -107,7 +107,7 @@ const LDR_R0: u32 = 0xe591_0000; // ldr r0, [r1]
 const USES_R0: u32 = 0xe280_2001; // add r2, r0, #1
 
 #[test]
-fn the_second_stall_of_a_byte_is_felt_behind_whatever_takes_one_cycle() {
+fn the_second_stall_of_a_byte_remains_after_an_instruction_of_one_cycle() {
     let between = [
         0xe3a0_3000, // mov r3, #0
         0x13a0_3000, // movne r3, #0
@@ -125,7 +125,7 @@ fn the_second_stall_of_a_byte_is_felt_behind_whatever_takes_one_cycle() {
 }
 
 #[test]
-fn the_second_stall_of_a_byte_is_over_behind_what_takes_longer() {
+fn the_second_stall_of_a_byte_is_over_after_a_longer_instruction() {
     let between = [
         0xea00_0004, // b to the seventh word
         0x0a00_0004, // beq
@@ -187,7 +187,7 @@ fn each_fetch_is_under_the_pid_of_three_instructions_before() {
 }
 
 #[test]
-fn behind_the_switch_of_the_mmu_nothing_is_fetched_under_a_pid_that_was_just_written() {
+fn after_the_mmu_is_switched_nothing_is_fetched_under_a_pid_written_before() {
     // mcr p15, 0, r6, c1, c0, 0: MMU off
     let mut cpu = with_three_pids(&[WRITE_PID_1, 0xee01_6f10]);
     cpu.r[6] = cpu.cp15.sctlr & !1;
@@ -196,7 +196,7 @@ fn behind_the_switch_of_the_mmu_nothing_is_fetched_under_a_pid_that_was_just_wri
 }
 
 #[test]
-fn aborts_in_a_row_end_the_run_after_as_many_however_it_is_cut() {
+fn aborts_in_a_row_end_the_run_after_the_same_number_however_it_is_sliced() {
     let mut whole = mapped();
     whole.cp15_write(0, 1, 0, 0, 0x3005); // high vectors, without memory
     whole.bus.put(0x100, &[0xe1a0_0000, 0xe1a0_f001]); // mov r0, r0; mov pc, r1
@@ -209,7 +209,7 @@ fn aborts_in_a_row_end_the_run_after_as_many_however_it_is_cut() {
 }
 
 #[test]
-fn a_vector_behind_a_fetch_that_aborted_is_translated_though_its_line_was_the_last_one() {
+fn the_vector_of_an_aborted_fetch_is_translated_though_its_line_was_current() {
     let mut cpu = mapped();
     cpu.bus.put(COARSE, &[0x30_0ffe]); // no memory
     cpu.bus.put(0x8, &[0xe1a0_f001, 0xe1a0_0000]); // mov pc, r1; mov r0, r0

@@ -110,7 +110,7 @@ mod tests {
     const LOAD_PAST: u32 = 0xe593_5000; // ldr r5, [r3]
 
     #[test]
-    fn a_jump_is_a_cycle_of_an_instruction_and_what_it_takes_to_fill_the_pipeline() {
+    fn a_jump_is_charged_one_issue_cycle_and_the_pipeline_refill() {
         let branch = [(Cause::Instruction, 1), (Cause::Branch, 2)];
         assert_eq!(spent(&[0xea00_0000]), branch);
         assert_eq!(spent(&[0x0a00_0000]), branch);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_a_write_waits_for_what_it_is_there_for() {
+    fn a_wait_for_a_write_is_charged_to_the_cause_of_the_write() {
         // str r4, [r2]; then the clean of a dirty line: four words.
         let single = [
             (Cause::Instruction, 1),

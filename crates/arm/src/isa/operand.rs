@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_uses_a_register_needs_it_early_or_late() {
+    fn every_register_that_is_used_is_needed_early_or_late() {
         // A use of a word that was just loaded thus always costs a cycle, in whichever stage it is needed.
         let cpu = machine();
         let needs = |op: Op<TestBus>| match with_late_ones(op.insn()) {

@@ -81,6 +81,7 @@ rows! {
     ("BL", V4, "11111iiiiiiiiiii", call::<B, false>, "bl lr + {h}");
 }
 
+/// Condition field "always".
 const AL: u32 = 0xe000_0000;
 /// S bit of data processing.
 const S: u32 = 1 << 20;
@@ -327,6 +328,7 @@ fn distance(half: u32) -> u32 {
     (((half << 21) as i32) >> 20) as u32
 }
 
+/// `insn` is the distance in bytes.
 fn execute_branch<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.refilled(op);
     cpu.jump(cpu.r[15].wrapping_add(op.insn()));

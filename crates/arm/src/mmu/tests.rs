@@ -155,7 +155,7 @@ fn where_each_side_has_a_tlb_a_translation_is_of_one_side() {
 }
 
 #[test]
-fn what_is_no_state_of_its_parts_is_an_error_and_no_panic() {
+fn a_damaged_state_of_a_unit_is_an_error_and_no_panic() {
     let mut cpu = mapped();
     cpu.bus.put(COARSE, &[0x2_0ff2]);
     assert!(cpu.load(0x10_0000, Width::Word).is_ok());
@@ -208,7 +208,7 @@ fn saved(mmu: &Mmu) -> Vec<u8> {
 }
 
 #[test]
-fn dropped_translations_are_not_at_hand_and_neither_is_what_was_before_a_state_was_restored() {
+fn no_translation_is_at_hand_after_a_drop_or_a_restore() {
     fn at_hand(mmu: &Mmu) -> [bool; 2] {
         let mva = Mva(0x4000);
         let granted = mmu.grants.read(mva, 3);

@@ -7,7 +7,7 @@ fn tlb(victims: Victims) -> Tlb {
 }
 
 /// Invalidates by MVA. Returns the numbers of the entries.
-fn gone(tlb: &mut Tlb, mva: u32) -> Vec<usize> {
+fn invalidate(tlb: &mut Tlb, mva: u32) -> Vec<usize> {
     let mut from = 0;
     let next = || {
         let n = tlb.invalidate(Mva(mva), from)?;
@@ -41,7 +41,7 @@ fn late_fills_an_empty_way_then_goes_on_in_the_one_filled_last() {
     let mut tlb = tlb(Victims::Late);
     let mut insert = |n: u32| tlb.insert(Mva(n << 17), small(n << 17, n << 12));
     assert_eq!([0, 1, 2, 3].map(&mut insert), [0, 1, 1, 1]);
-    assert_eq!(gone(&mut tlb, 0), [0]);
+    assert_eq!(invalidate(&mut tlb, 0), [0]);
     let mut insert = |n: u32| tlb.insert(Mva(n << 17), small(n << 17, n << 12));
     assert_eq!([4, 5].map(&mut insert), [0, 0]);
     assert!(tlb.find(Mva(3 << 17)).is_some());
@@ -58,7 +58,7 @@ fn invalidate_all_keeps_lockdown_entries_and_invalidate_by_mva_removes_them() {
     tlb.invalidate_all();
     assert!(tlb.find(Mva(0x6000)).is_none());
     assert!(tlb.find(Mva(0x5123)).is_some());
-    assert_eq!(gone(&mut tlb, 0x5fff), [64 + 2]);
+    assert_eq!(invalidate(&mut tlb, 0x5fff), [64 + 2]);
     assert!(tlb.find(Mva(0x5123)).is_none());
 }
 
@@ -92,7 +92,7 @@ fn a_preserved_entry_survives_all_but_its_own_address() {
     tlb.invalidate_all();
     assert_eq!(tlb.find(Mva(0x5123)).unwrap(), 0);
     assert!((8..100).all(|n| tlb.find(Mva(n << 12)).is_none()));
-    assert_eq!(gone(&mut tlb, 0x5000), [0]);
+    assert_eq!(invalidate(&mut tlb, 0x5000), [0]);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn late_fills_empty_entries_of_a_full_tlb_then_goes_on_in_the_one_filled_last() 
         (0..64).collect::<Vec<_>>()
     );
     assert_eq!([64, 65].map(&mut insert), [63, 63]);
-    assert_eq!(gone(&mut tlb, 7 << 12), [7]);
+    assert_eq!(invalidate(&mut tlb, 7 << 12), [7]);
     let mut insert = |n: u32| tlb.insert(Mva(n << 12), small(n << 12, n << 12));
     assert_eq!([70, 71].map(&mut insert), [7, 7]);
 }
@@ -131,7 +131,7 @@ fn invalidate_by_mva_removes_every_copy_of_a_large_page() {
     for mva in [0x1_0000, 0x1_5000] {
         tlb.insert(Mva(mva), large(mva));
     }
-    assert_eq!(gone(&mut tlb, 0x1_f000), [32, 42]);
+    assert_eq!(invalidate(&mut tlb, 0x1_f000), [32, 42]);
     assert!(
         [0x1_0000, 0x1_5000]
             .iter()
@@ -141,7 +141,7 @@ fn invalidate_by_mva_removes_every_copy_of_a_large_page() {
 
 /// Fills a TLB of `victims` and locks two more translations, without an invalidation.
 #[test]
-fn what_is_locked_goes_where_it_is_locked_with_late_too() {
+fn locked_entries_go_where_software_says_with_late_too() {
     for victims in [Victims::Random, Victims::Late] {
         let insert = |tlb: &mut Tlb, n: u32| tlb.insert(Mva(n << 12), small(n << 12, n << 12));
         let mut tlb = Tlb::new(&crate::model::IXP42X.tlbs[0], victims);

@@ -86,7 +86,8 @@ mod tests {
     fn what_the_board_does_not_have_is_refused_by_the_word() {
         let of = |words: &str| usable(words, 0, 64 * MB).unwrap_err();
         assert!(
-            of("mem=80M").contains("mem=80M: the board's RAM is 0x00000000 to 0x04000000 (64 MB): ")
+            of("mem=80M")
+                .contains("mem=80M: the board's RAM is 0x00000000 to 0x04000000 (64 MB): ")
         );
         assert!(of("mem=16M@56M").contains("mem=16M@56M"));
         assert!(of("mem=lots").contains("mem=lots: give a size"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Peripherals: a folder for each family, a file for each part, and the trait that parts share. A family names no part
-//! of another one.
+//! Peripherals: a folder for each family, a file for each part, and the trait that all parts implement. No family uses
+//! a part of another family.
 
 mod ethernet;
 mod flash;
@@ -13,25 +13,24 @@ use crate::bus::dma::Memory;
 use crate::link::{Fate, Rate, Sent};
 use arm::{State, Width};
 
-/// An access the model does not cover. The run stops with a message made from it; it is never
-/// guessed at.
+/// Message of an access that the model does not cover. The access ends the run: the model never guesses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmodelled(pub String);
 
-/// A memory-mapped part. Time is core cycles since power-on; a device converts with the
-/// [`crate::time::Clock`] it was made with.
+/// A memory-mapped part. Times are core cycles since power-on. A part converts them with the [`crate::time::Clock`]
+/// that it is made with.
 pub trait Device: State + Duplicate + Send + Sync {
-    /// Part name as in its manual, in lower case: `"pl011"`.
+    /// Returns the part's name in its manual, in lower case: `"pl011"`.
     fn part(&self) -> &'static str;
 
-    /// Reads a register. `offset` is within the device's region, `width` what the core asked for.
+    /// Reads a register. `offset` is relative to the device's region, and `width` is the width of the core's access.
     fn read(&mut self, now: u64, offset: u32, width: Width) -> Result<u32, Unmodelled>;
 
     /// Writes a register.
     fn write(&mut self, now: u64, offset: u32, width: Width, value: u32) -> Result<(), Unmodelled>;
 
-    /// When [`Device::tick`] must be called at the latest; `u64::MAX` when nothing is pending.
-    /// Depends on state only, so the bus may cache it between calls on this device.
+    /// Returns the latest cycle at which [`Device::tick`] must be called; `u64::MAX` when nothing is pending. It
+    /// depends only on the device's state, so the bus may cache it between calls of this device.
     fn deadline(&self) -> u64 {
         u64::MAX
     }
@@ -39,33 +38,33 @@ pub trait Device: State + Duplicate + Send + Sync {
     /// Brings the device's state up to `now`.
     fn tick(&mut self, _now: u64) {}
 
-    /// Moves data between memory and the device, as a bus master. Called behind each [`Device::tick`].
+    /// Moves data between memory and the device, as a bus master. The bus calls it after each [`Device::tick`].
     fn transfer(&mut self, _now: u64, _memory: &mut Memory<'_>) {}
 
-    /// Levels of the output wires, bit n is output n (interrupt requests first, then pins).
+    /// Returns the levels of the output wires: bit n is output n (interrupt requests first, then pins).
     fn outputs(&self) -> u32 {
         0
     }
 
-    /// An input wire changed (interrupt controllers, GPIO).
+    /// Takes a new level of an input wire (interrupt controllers, GPIO).
     fn input(&mut self, _now: u64, _pin: u32, _level: bool) {}
 
-    /// Bytes from outside (a serial line's receive side). Returns how many were taken.
+    /// Takes bytes from outside (the receive side of a serial line). Returns the number of bytes that it took.
     fn receive(&mut self, _now: u64, _bytes: &[u8]) -> usize {
         0
     }
 
-    /// Bytes the device sent to the outside since the last call.
+    /// Returns the bytes that the device sent to the outside since the last call.
     fn transmitted(&mut self) -> Vec<u8> {
         Vec::new()
     }
 
-    /// Ethernet frames the device sent since the last call, without preamble and checksum.
+    /// Returns the Ethernet frames that the device sent since the last call, without preamble and checksum.
     fn take_frames(&mut self) -> Vec<Sent> {
         Vec::new()
     }
 
-    /// What the guest has it do that is modelled only in part, in a sentence.
+    /// Returns a sentence if the guest uses the device in a way that is modelled only in part.
     fn note(&self) -> Option<&'static str> {
         None
     }
@@ -75,13 +74,13 @@ pub trait Device: State + Duplicate + Send + Sync {
         Fate::NoLink
     }
 
-    /// The network cable is plugged in, with this rate, or out.
+    /// Plugs the network cable in at `rate`, or unplugs it.
     fn set_cable(&mut self, _now: u64, _rate: Option<Rate>) {}
 }
 
-/// What can be forked.
+/// Copies a device for a fork of the machine.
 pub trait Duplicate {
-    /// A copy of the whole state.
+    /// Returns a copy of the whole state.
     fn duplicate(&self) -> Box<dyn Device>;
 }
 

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The list of parts: name, the values a board file may give it, and how to make one.
+//! The list of parts: the name of each part, the values that a machine file may give it, and the function that makes
+//! it.
 //!
-//! What output bits and input pins of a part mean is in the part's own file.
+//! The meaning of a part's outputs and inputs is in its own file.
 
 use super::{Device, ethernet, flash, primecell, versatile};
 use crate::suggest::did_you_mean;
 use crate::time::Clock;
 use std::collections::BTreeMap;
 
-/// What a board file says of one device, beside its part name and where it is.
+/// The data of one device in the machine file, apart from its part name and its address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Params {
     /// Core clock in Hz.
     pub cpu_hz: u64,
-    /// The part's own clock in Hz; `None` for the part's usual one.
+    /// The part's own clock in Hz; `None` for the part's usual clock.
     pub clock_hz: Option<u64>,
-    /// The part's further values by key; keys that are left out have a default.
+    /// The part's values by key. A key that is left out has a default.
     pub values: BTreeMap<String, u64>,
 }
 
@@ -34,7 +35,7 @@ impl Params {
 
 pub(super) const XTAL_HZ: u64 = 24_000_000;
 
-/// A part: a row of its family's list.
+/// A part, as a row of its family's list.
 pub(super) struct Part {
     name: &'static str,
     /// Keys of [`Params::values`].
@@ -42,7 +43,7 @@ pub(super) struct Part {
     make: fn(&Params) -> Box<dyn Device>,
 }
 
-/// A row of a family's list: name, keys of [`Params::values`], how to make the part.
+/// Makes a row of a family's list: name, keys of [`Params::values`], and the function that makes the part.
 pub(super) const fn part(
     name: &'static str,
     keys: &'static [&'static str],
@@ -51,7 +52,7 @@ pub(super) const fn part(
     Part { name, keys, make }
 }
 
-/// The parts of all families.
+/// Returns the parts of all families.
 fn all() -> impl Iterator<Item = &'static Part> {
     [
         ethernet::PARTS,
@@ -63,7 +64,7 @@ fn all() -> impl Iterator<Item = &'static Part> {
     .flatten()
 }
 
-/// Names of all parts, in alphabetical order.
+/// Returns the names of all parts, in alphabetical order.
 pub fn names() -> Vec<&'static str> {
     let mut names: Vec<&str> = all().map(|p| p.name).collect();
     names.sort_unstable();
@@ -73,8 +74,8 @@ pub fn names() -> Vec<&'static str> {
 /// Makes a part in its power-on state.
 ///
 /// # Errors
-/// A sentence for the user when there is no such part or value (with the nearest valid name), or a
-/// clock is not between 1 Hz and 10 GHz.
+/// Fails when the part or one of its values does not exist (the message has the nearest valid name), or when a clock
+/// is not between 1 Hz and 10 GHz. The text is for the user.
 pub fn build(part: &str, params: &Params) -> Result<Box<dyn Device>, String> {
     build_of(&all().collect::<Vec<_>>(), part, params)
 }
@@ -126,7 +127,7 @@ mod tests {
         assert!(names().is_sorted());
     }
 
-    /// What a part's own file would have: a register that adds up what is written to it.
+    /// A complete part, for a test: a register that sums up the values that are written to it.
     #[derive(Clone)]
     struct Adder {
         sum: u32,
@@ -184,9 +185,9 @@ mod tests {
         );
         let mut p = params();
         p.values.insert("baudpace".into(), 0);
-        let said = e("pl011", &p);
+        let message = e("pl011", &p);
         assert_eq!(
-            said,
+            message,
             "part \"pl011\" has no value \"baudpace\"; did you mean \"baud_pace\"?"
         );
         assert_eq!(e("sp804", &p), "part \"sp804\" has no value \"baudpace\"");

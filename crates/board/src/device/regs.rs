@@ -1,32 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the parts share on the bus side: byte lanes, PrimeCell identification, and the words of a
-//! refusal.
+//! The bus side that parts share: byte lanes, PrimeCell identification, and the texts of refusals.
 //!
-//! A PrimeCell sits behind the AHB-to-APB bridge: APB has no transfer size, so the part always
-//! sees a whole word. A narrow read therefore returns the lanes it asked for; a narrow write to
-//! lane 0 reaches the register as if it were a word (the registers driven that way are 8 or 16
-//! bits wide), and a narrow write to another lane is refused, since what the part would see then
-//! depends on the bridge.
+//! A PrimeCell is behind the AHB-to-APB bridge. APB has no transfer size, so the part always sees a whole word. A
+//! narrow read therefore returns the lanes that it asked for. A narrow write to lane 0 reaches the register as if it
+//! were a word: the registers that drivers write this way have 8 or 16 bits. A narrow write to another lane is
+//! refused, since its effect depends on the bridge.
 
 use super::Unmodelled;
 use arm::Width;
 
-/// Why a write was refused when the register itself is not in the model.
-pub(crate) const NO_REGISTER: &str = "no such register in this model";
+/// Reason of a refusal when the model does not have the register.
+pub(crate) const NO_REGISTER: &str = "the model has no such register";
 
-/// The lanes of `word` that a read of `width` at `offset` returns.
+/// Returns the lanes of `word` that a read of `width` at `offset` asks for.
 pub(crate) fn lanes(word: u32, offset: u32, width: Width) -> u32 {
     (word >> ((offset & 3) * 8)) & width.mask()
 }
 
-/// `word` with the lanes of a write of `width` at `offset` replaced: for parts with byte enables.
+/// Replaces the lanes of `word` that a write of `width` at `offset` reaches, for parts with byte enables.
 pub(crate) fn merge(word: u32, offset: u32, width: Width, value: u32) -> u32 {
     let shift = (offset & 3) * 8;
     let mask = width.mask() << shift;
     (word & !mask) | ((value << shift) & mask)
 }
 
-/// The eight identification registers at 0xfe0..=0xffc: peripheral ID, then the PrimeCell ID.
+/// Returns an identification register at 0xfe0..=0xffc: four of the peripheral ID, then four of the PrimeCell ID.
 pub(crate) fn primecell_id(periphid: u32, reg: u32) -> Option<u32> {
     const CELL_ID: u32 = 0xb105_f00d;
     match reg {
@@ -36,7 +34,7 @@ pub(crate) fn primecell_id(periphid: u32, reg: u32) -> Option<u32> {
     }
 }
 
-/// The message of a read that the model does not cover.
+/// Makes the message of a read that the model does not cover.
 pub(crate) fn bad_read(part: &str, offset: u32, width: Width) -> Unmodelled {
     let bits = width.bytes() * 8;
     Unmodelled(format!(
@@ -44,14 +42,14 @@ pub(crate) fn bad_read(part: &str, offset: u32, width: Width) -> Unmodelled {
     ))
 }
 
-/// The message of a write that the model does not cover.
+/// Makes the message of a write that the model does not cover.
 pub(crate) fn bad_write(part: &str, offset: u32, value: u32, why: &str) -> Unmodelled {
     Unmodelled(format!(
         "{part}: write of {value:#x} to offset {offset:#x}: {why}"
     ))
 }
 
-/// A read of a part on APB: `get` answers for whole registers, `None` where it has none.
+/// Reads from a part on APB. `get` returns whole registers, and `None` where the part has no register.
 pub(crate) fn apb_read(
     part: &str,
     periphid: Option<u32>,
@@ -67,7 +65,7 @@ pub(crate) fn apb_read(
         .ok_or_else(|| bad_read(part, offset, width))
 }
 
-/// A write to a part on APB. Writes to the identification registers have no effect.
+/// Writes to a part on APB. Writes to identification registers have no effect.
 pub(crate) fn apb_write(
     part: &str,
     periphid: Option<u32>,
@@ -80,7 +78,7 @@ pub(crate) fn apb_write(
             part,
             offset,
             value,
-            "narrow write beside the register's low lane",
+            "narrow write to a lane other than the register's lowest",
         ));
     }
     if periphid.is_some_and(|id| primecell_id(id, offset).is_some()) {
@@ -119,7 +117,7 @@ mod tests {
         let e = apb_write("pl011", None, 0x80, 3, |_, _| Err(NO_REGISTER)).unwrap_err();
         assert_eq!(
             e.0,
-            "pl011: write of 0x3 to offset 0x80: no such register in this model"
+            "pl011: write of 0x3 to offset 0x80: the model has no such register"
         );
     }
 }

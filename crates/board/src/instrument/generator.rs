@@ -178,7 +178,9 @@ impl Generator {
 fn check(segment: &Segment, width: u64, jitter: u64, cpu_hz: u64) -> Result<(), SetupError> {
     let hz = segment.millihertz as f64 / 1000.0;
     if segment.millihertz == 0 {
-        return Err(SetupError("a frequency is 0 Hz: give at least 0.001 Hz".into()));
+        return Err(SetupError(
+            "a frequency is 0 Hz: give at least 0.001 Hz".into(),
+        ));
     }
     let period = u128::from(cpu_hz) * 1000 / u128::from(segment.millihertz);
     let needed = u128::from(width) + 2 * u128::from(jitter);

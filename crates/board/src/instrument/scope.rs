@@ -84,7 +84,9 @@ impl Scope {
             ));
         }
         if setup.depth == 0 {
-            return Err(SetupError("the memory is empty: give a depth of at least one edge".into()));
+            return Err(SetupError(
+                "the memory is empty: give a depth of at least one edge".into(),
+            ));
         }
         let screen = match setup.trigger {
             Some(_) => Some(Persistence::new(
@@ -226,10 +228,7 @@ mod tests {
             change(&mut s);
             Scope::new(s, 0, Pins::default()).unwrap_err().to_string()
         };
-        assert_eq!(
-            error(|s| s.channels = vec![8]),
-            "no pin 8: use pin 0 to 7"
-        );
+        assert_eq!(error(|s| s.channels = vec![8]), "no pin 8: use pin 0 to 7");
         assert!(error(|s| s.channels = vec![]).contains("at least one channel"));
         assert!(error(|s| s.channels = vec![1, 1]).contains("at most once"));
         assert!(error(|s| s.depth = 0).contains("at least one edge"));

@@ -163,7 +163,10 @@ fn number_of(key: &str, text: &str) -> Result<Value, SpecError> {
                 let known: Vec<&str> = units(key).iter().map(|(names, _)| names[0]).collect();
                 let problem = match known.as_slice() {
                     [] => format!("\"{text}\": this number has no unit: remove \"{unit}\""),
-                    known => format!("\"{text}\": unknown unit \"{unit}\": use {}", known.join(", ")),
+                    known => format!(
+                        "\"{text}\": unknown unit \"{unit}\": use {}",
+                        known.join(", ")
+                    ),
                 };
                 error(key, problem)
             })?,

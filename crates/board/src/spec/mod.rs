@@ -395,7 +395,10 @@ fn core_timing(root: &Section<'_>, core: &Core) -> Result<arm::CostTable, SpecEr
     let lines_tested_per_op = match core.test_and_clean {
         true => t.integer(tested, 1..=4096, "")? as u32,
         false if t.has(tested) => {
-            let problem = format!("{} has no test-and-clean operation: remove this key", core.name);
+            let problem = format!(
+                "{} has no test-and-clean operation: remove this key",
+                core.name
+            );
             return Err(t.error(tested, problem));
         }
         false => 0,

@@ -76,6 +76,8 @@ pub struct Peripherals {
     pub qemu: String,
     /// `compatible` of the root of a device tree for this machine.
     pub compatible: String,
+    /// Options that a kernel needs for this machine and its console.
+    pub kernel_options: Vec<String>,
     /// Machine number passed in r1 at boot.
     pub machine_id: u32,
     /// Physical address of the RAM.
@@ -121,7 +123,10 @@ impl Peripherals {
             "name", "title", "console", "probes", "network", "qemu", "boot", "device", "wiring",
             "ignored",
         ])?;
-        let boot = root.section("boot", &["compatible", "machine_id", "ram_base"])?;
+        let boot = root.section(
+            "boot",
+            &["compatible", "kernel_options", "machine_id", "ram_base"],
+        )?;
         let devices = root
             .sections(
                 "device",
@@ -159,6 +164,7 @@ impl Peripherals {
             title: root.text("title")?,
             qemu: root.text("qemu")?,
             compatible: boot.text("compatible")?,
+            kernel_options: boot.texts("kernel_options")?,
             machine_id: boot.integer("machine_id", 0..=0xffff_ffff, "")? as u32,
             ram_base: boot.integer("ram_base", 0..=0xf000_0000, "")? as u32,
             console: by_name("console")?,
@@ -305,7 +311,11 @@ fn parse_wire(text: &str, devices: &[DeviceSpec]) -> Result<Wire, String> {
     let sink = match (to, to_pin) {
         ("cpu", "irq") => Sink::Irq,
         ("cpu", "fiq") => Sink::Fiq,
-        ("cpu", other) => return Err(format!("the core has no input \"{other}\": write irq or fiq")),
+        ("cpu", other) => {
+            return Err(format!(
+                "the core has no input \"{other}\": write irq or fiq"
+            ));
+        }
         ("board", "reset") => Sink::Reset,
         ("board", other) => return Err(format!("the board has no input \"{other}\": write reset")),
         _ => Sink::Device(find(devices, to)?, pin(to_pin)?),

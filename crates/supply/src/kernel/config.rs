@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 
-use base::paths;
+use base::{boards, paths};
 
 /// One symbol that a fragment sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,19 +136,25 @@ pub fn own(path: &Path) -> Result<Own> {
 }
 
 /// Symbols that a kernel needs for any output on the boards, with the reasons.
-const NEEDED: [(&str, &str); 5] = [
+/// The machine file lists more.
+const NEEDED: [(&str, &str); 3] = [
     ("CONFIG_MMU", "the boards' cores have an MMU"),
-    (
-        "CONFIG_ARCH_VERSATILE",
-        "the boards have this machine's peripherals",
-    ),
     ("CONFIG_CPU_ARM926T", "the boards have this core"),
-    (
-        "CONFIG_SERIAL_AMBA_PL011_CONSOLE",
-        "it is the boards' console",
-    ),
     ("CONFIG_BLK_DEV_INITRD", "the root file system is an initrd"),
 ];
+
+/// Returns all needed symbols with their reasons: those of every kernel, and those of the boards' machine.
+fn needed() -> Result<Vec<(String, String)>> {
+    let machine = boards::load(&boards::names()[0])?.0.peripherals;
+    let own = NEEDED
+        .iter()
+        .map(|(symbol, why)| (symbol.to_string(), why.to_string()));
+    let why = format!("the boards' machine, {}, needs it", machine.name);
+    let of_machine = machine.kernel_options.into_iter();
+    Ok(own
+        .chain(of_machine.map(|symbol| (symbol, why.clone())))
+        .collect())
+}
 
 /// Fails when one of the needed symbols is off in the final configuration.
 pub fn fits_the_boards(own: &Own, config: &str) -> Result<()> {
@@ -157,7 +163,7 @@ pub fn fits_the_boards(own: &Own, config: &str) -> Result<()> {
             .lines()
             .any(|line| line.strip_prefix(symbol) == Some("=y"))
     };
-    let missing: Vec<String> = NEEDED
+    let missing: Vec<String> = needed()?
         .iter()
         .filter(|(symbol, _)| !on(symbol))
         .map(|(symbol, why)| format!("  {symbol}: {why}"))
@@ -224,7 +230,8 @@ mod tests {
             file: "at91.config".into(),
             text: String::new(),
         };
-        let all: String = NEEDED
+        let all: String = needed()
+            .unwrap()
             .iter()
             .map(|(symbol, _)| format!("{symbol}=y\n"))
             .collect();

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_branch_is_foreseen_when_it_does_what_it_mostly_did() {
+    fn a_branch_is_predicted_by_its_history() {
         let mut branches = Branches::new(true);
         let mut did = |taken| branches.predict(0x1000, taken);
         // A new branch, a predicted one, the end of a loop, the loop again.
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_buffer_nothing_is_foreseen_as_taken() {
+    fn without_a_buffer_no_branch_is_predicted_taken() {
         let mut branches = Branches::new(false);
         assert_eq!(
             [true, true, false].map(|taken| branches.predict(0, taken)),
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_history_that_there_is_not_is_refused() {
+    fn an_impossible_history_is_refused() {
         use crate::state::{Saved, State};
         let mut bytes = Vec::new();
         Branches::new(true).save(&mut bytes);

@@ -54,7 +54,7 @@ pub const CORE: Core = Core {
         simple: 1,               // D
         shift_by_register: 2,    // D
         rotate_through_carry: 2, // D
-        arithmetic_to_pc: 5, // D: 4 in addition to the operation's own
+        arithmetic_to_pc: 5,     // D: 4 in addition to the operation's own
         logical_to_pc: 5,        // D
         multiply: 1,             // R
         multiply_flags: 2,       // R: blocks for its latency
@@ -70,16 +70,16 @@ pub const CORE: Core = Core {
         block_minimum: 1,        // R
         block_extra: 2,          // R: LDM of two, D
         swap: 5,                 // R
-        branch: 5, // D: not predicted, or mispredicted
+        branch: 5,               // D: not predicted, or mispredicted
         branch_prefix: 1,        // R
         mrs: 1,                  // R
         msr_flags: 2,            // R
-        msr_control: 6, // R: writes the mode
+        msr_control: 6,          // R: writes the mode
         coprocessor: 2,          // R
         coprocessor_read: 4,     // R
         exception: 6,            // R
         exception_undefined: 6,  // R
-        breakpoint: 1, // D: no effect, because debugging is off
+        breakpoint: 1,           // D: no effect, because debugging is off
     },
     behaviour: Behaviour {
         issue_before_branch: true, // D: 4 + the table's

@@ -330,7 +330,7 @@ mod tests {
 
     /// The prescaler keeps its part of 64 cycles across register writes.
     #[test]
-    fn a_64th_that_has_begun_goes_on_behind_writes_to_pmnc_ccnt_and_flag() {
+    fn the_prescaler_keeps_its_count_over_writes_of_pmnc_ccnt_and_flag() {
         let mut clock = ClockCounter::default();
         clock.set_control(0, 0xd);
         for n in 1..=100 {

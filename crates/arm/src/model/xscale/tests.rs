@@ -256,7 +256,7 @@ fn allocating_every_line_of_a_window_cleans_the_cache_and_reads_nothing() {
 }
 
 #[test]
-fn an_allocated_line_holds_nobodys_data_and_belongs_to_who_stores_to_it() {
+fn an_allocated_line_holds_no_old_data_and_belongs_to_the_page_of_its_first_store() {
     let mut cpu = mapped(0b011);
     mcr(&mut cpu, [7, 2, 5], PAGE);
     let word = at(&mut cpu, LOAD, PAGE + 8);

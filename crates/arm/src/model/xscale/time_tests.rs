@@ -42,22 +42,22 @@ fn cycles(cpu: &mut Cpu<TestBus>, count: usize) -> u64 {
 }
 
 /// Cycles of code without taken branches.
-fn of(code: &[u32]) -> u64 {
+fn cycles_of(code: &[u32]) -> u64 {
     cycles(&mut warm(code), code.len())
 }
 
 #[test]
 fn a_loaded_word_is_there_three_cycles_after_its_load() {
-    assert_eq!(of(&[LOAD, USE]), 1 + 2 + 1);
-    assert_eq!(of(&[LOAD, ADD, USE]), 1 + 1 + 1 + 1);
-    assert_eq!(of(&[LOAD, ADD, ADD, USE]), 4);
+    assert_eq!(cycles_of(&[LOAD, USE]), 1 + 2 + 1);
+    assert_eq!(cycles_of(&[LOAD, ADD, USE]), 1 + 1 + 1 + 1);
+    assert_eq!(cycles_of(&[LOAD, ADD, ADD, USE]), 4);
     // An instruction whose condition fails takes its cycle, too: addne, blne.
-    assert_eq!(of(&[0xe150_0000, LOAD, 0x1285_6001, USE]), 1 + 4);
-    assert_eq!(of(&[0xe150_0000, LOAD, 0x1b00_0010, USE]), 1 + 4);
+    assert_eq!(cycles_of(&[0xe150_0000, LOAD, 0x1285_6001, USE]), 1 + 4);
+    assert_eq!(cycles_of(&[0xe150_0000, LOAD, 0x1b00_0010, USE]), 1 + 4);
 }
 
 #[test]
-fn a_branch_between_takes_what_it_takes() {
+fn a_branch_between_counts_towards_the_latency_of_a_load() {
     // ldr; b over one instruction; use. Mispredicted at first, which takes five cycles, then predicted.
     let mut cpu = warm(&[LOAD, 0xea00_0000, ADD, USE]);
     assert_eq!(cycles(&mut cpu, 3), 1 + 5 + 1);
@@ -71,7 +71,7 @@ fn a_branch_between_takes_what_it_takes() {
 }
 
 #[test]
-fn what_takes_time_between_brings_the_word_nearer() {
+fn time_of_an_instruction_between_counts_towards_the_latency_of_a_load() {
     // mul r6, r5, r7 takes three, two or one cycles; only after one cycle, one cycle of latency is left.
     for (factor, taken) in [(0x1000_0000, 3), (0x8_0000, 2), (1, 1)] {
         let mut cpu = warm(&[LOAD, 0xe006_0795, USE]);
@@ -80,13 +80,13 @@ fn what_takes_time_between_brings_the_word_nearer() {
         assert_eq!(cycles(&mut cpu, 3), 1 + taken + left + 1, "{factor:#x}");
     }
     // ldr r3, [r2]: uncached, takes four cycles.
-    assert_eq!(of(&[LOAD, 0xe592_3000, USE]), 1 + 5 + 1);
+    assert_eq!(cycles_of(&[LOAD, 0xe592_3000, USE]), 1 + 5 + 1);
     // The use waits for the word that the uncached load itself loads.
-    assert_eq!(of(&[LOAD, 0xe592_0000, USE]), 1 + 5 + 2 + 1);
+    assert_eq!(cycles_of(&[LOAD, 0xe592_0000, USE]), 1 + 5 + 2 + 1);
 }
 
 #[test]
-fn a_line_of_code_that_is_filled_between_brings_the_word_nearer() {
+fn a_line_fill_of_code_between_counts_towards_the_latency_of_a_load() {
     let mut code = [ADD; 9];
     code[7] = LOAD;
     code[8] = USE;
@@ -104,11 +104,11 @@ fn results_of_two_loads_are_waited_for_each() {
     // ldr r0; ldr r3, [r1]; then a use of r0 waits one cycle, and a use of r3 waits two. ldr r0; ldr r0; use
     // of r0.
     let other = 0xe591_3000;
-    assert_eq!(of(&[LOAD, other, USE]), 4);
-    assert_eq!(of(&[LOAD, other, 0xe283_4001]), 5);
-    assert_eq!(of(&[LOAD, LOAD, USE]), 5);
+    assert_eq!(cycles_of(&[LOAD, other, USE]), 4);
+    assert_eq!(cycles_of(&[LOAD, other, 0xe283_4001]), 5);
+    assert_eq!(cycles_of(&[LOAD, LOAD, USE]), 5);
     // add r4, r0, r3: uses both.
-    assert_eq!(of(&[LOAD, other, 0xe080_4003]), 5);
+    assert_eq!(cycles_of(&[LOAD, other, 0xe080_4003]), 5);
 }
 
 /// Cycles of the last instruction of the code, and the counters' cycles for it.
@@ -218,52 +218,52 @@ fn data_processing_to_the_pc_takes_four_cycles_beside_its_own() {
 /// `IXP45X p. 184`, table 83.
 #[test]
 fn rotating_through_the_carry_takes_as_long_as_a_shift_by_register() {
-    assert_eq!(of(&[0xe1a0_6065]), 2); // mov r6, r5, rrx
-    assert_eq!(of(&[0xe085_6065]), 2); // add r6, r5, r5, rrx
-    assert_eq!(of(&[0xe1a0_6765]), 1); // mov r6, r5, ror #14
-    assert_eq!(of(&[0xe1a0_6715]), 2); // mov r6, r5, lsl r7
+    assert_eq!(cycles_of(&[0xe1a0_6065]), 2); // mov r6, r5, rrx
+    assert_eq!(cycles_of(&[0xe085_6065]), 2); // add r6, r5, r5, rrx
+    assert_eq!(cycles_of(&[0xe1a0_6765]), 1); // mov r6, r5, ror #14
+    assert_eq!(cycles_of(&[0xe1a0_6715]), 2); // mov r6, r5, lsl r7
 }
 
 /// `IXP42X p. 194`, 80200 B.5.1.1: the two words have result latencies of 3 and 4.
 #[test]
 fn a_double_word_is_there_after_three_and_four_cycles() {
     let double = 0xe1c1_80d0; // ldrd r8, [r1]
-    assert_eq!(of(&[double, 0xe288_4001]), 3 + 1); // add r4, r8, #1
-    assert_eq!(of(&[double, 0xe289_4001]), 4 + 1); // add r4, r9, #1
-    assert_eq!(of(&[double, ADD, 0xe289_4001]), 4 + 1);
-    assert_eq!(of(&[double, ADD, ADD, 0xe289_4001]), 5);
+    assert_eq!(cycles_of(&[double, 0xe288_4001]), 3 + 1); // add r4, r8, #1
+    assert_eq!(cycles_of(&[double, 0xe289_4001]), 4 + 1); // add r4, r9, #1
+    assert_eq!(cycles_of(&[double, ADD, 0xe289_4001]), 4 + 1);
+    assert_eq!(cycles_of(&[double, ADD, ADD, 0xe289_4001]), 5);
 }
 
 /// Issue and result latencies, recalled (IXP42X 3.9.4.4, 3.9.4.6, 3.9.4.8, 3.9.4.9).
 #[test]
 fn results_that_are_there_when_the_next_instruction_issues_are_not_waited_for() {
-    assert_eq!(of(&[0xee12_0f10, USE]), 4 + 1); // mrc p15, 0, r0, c2, c0, 0
-    assert_eq!(of(&[0xe101_0093, USE]), 5 + 1); // swp r0, r3, [r1]
-    assert_eq!(of(&[0xe141_0093, USE]), 5 + 1); // swpb
+    assert_eq!(cycles_of(&[0xee12_0f10, USE]), 4 + 1); // mrc p15, 0, r0, c2, c0, 0
+    assert_eq!(cycles_of(&[0xe101_0093, USE]), 5 + 1); // swp r0, r3, [r1]
+    assert_eq!(cycles_of(&[0xe141_0093, USE]), 5 + 1); // swpb
     // RdLo is available one cycle before RdHi: umull r0, r6, r5, r7; umull r6, r0.
-    assert_eq!(of(&[0xe086_0795, USE]), 2 + 1);
-    assert_eq!(of(&[0xe080_6795, USE]), 3 + 1);
+    assert_eq!(cycles_of(&[0xe086_0795, USE]), 2 + 1);
+    assert_eq!(cycles_of(&[0xe080_6795, USE]), 3 + 1);
     // mrs r0, CPSR: latency of two.
-    assert_eq!(of(&[0xe10f_0000, USE]), 2 + 1);
-    assert_eq!(of(&[0xe10f_0000, ADD]), 1 + 1);
+    assert_eq!(cycles_of(&[0xe10f_0000, USE]), 2 + 1);
+    assert_eq!(cycles_of(&[0xe10f_0000, ADD]), 1 + 1);
 }
 
 /// `IXP42X 3.6.7, p. 161`: with debugging off BKPT is an ordinary instruction, and takes one cycle of the
 /// latency.
 #[test]
-fn a_breakpoint_between_brings_the_word_nearer() {
+fn a_breakpoint_between_counts_towards_the_latency_of_a_load() {
     let breakpoint = 0xe120_0070;
-    assert_eq!(of(&[LOAD, breakpoint, USE]), 1 + 1 + 1 + 1);
-    assert_eq!(of(&[LOAD, breakpoint, breakpoint, USE]), 4);
+    assert_eq!(cycles_of(&[LOAD, breakpoint, USE]), 1 + 1 + 1 + 1);
+    assert_eq!(cycles_of(&[LOAD, breakpoint, breakpoint, USE]), 4);
 }
 
 /// `IXP42X p. 161`: result latency lasts to "the first instruction that can use the result"; 80200 B.2.1.4.
 #[test]
 fn what_is_stored_or_accumulated_is_waited_for_as_anything_else() {
-    assert_eq!(of(&[LOAD, 0xe581_0000]), 1 + 2 + 1); // str r0, [r1]
-    assert_eq!(of(&[LOAD, ADD, 0xe581_0000]), 1 + 1 + 1 + 1);
-    assert_eq!(of(&[LOAD, 0xe026_0795]), 1 + 2 + 1); // mla r6, r5, r7, r0
+    assert_eq!(cycles_of(&[LOAD, 0xe581_0000]), 1 + 2 + 1); // str r0, [r1]
+    assert_eq!(cycles_of(&[LOAD, ADD, 0xe581_0000]), 1 + 1 + 1 + 1);
+    assert_eq!(cycles_of(&[LOAD, 0xe026_0795]), 1 + 2 + 1); // mla r6, r5, r7, r0
     // mul r0, r5, r7: latency of two.
-    assert_eq!(of(&[0xe000_0795, 0xe026_0795]), 1 + 1 + 1);
-    assert_eq!(of(&[0xe000_0795, 0xe581_0000]), 1 + 1 + 1);
+    assert_eq!(cycles_of(&[0xe000_0795, 0xe026_0795]), 1 + 1 + 1);
+    assert_eq!(cycles_of(&[0xe000_0795, 0xe581_0000]), 1 + 1 + 1);
 }

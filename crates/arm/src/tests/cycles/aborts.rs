@@ -11,7 +11,7 @@ const ENTRY_UNDEFINED: u64 = 4;
 const NOP: u32 = 0xe1a0_0000;
 
 /// Returns a core that executes `code` next, with an instruction of one cycle at each vector.
-fn at(code: &[u32]) -> Warm {
+fn executing(code: &[u32]) -> Warm {
     let mut warm = Warm::new();
     warm.cpu.bus.put(0, &[NOP; 8]);
     warm.cpu.bus.put(CODE, code);
@@ -37,10 +37,10 @@ fn instructions_that_raise_take_their_entry_and_nothing_else() {
         (0xee00_0a00, ENTRY_UNDEFINED, 0x4), // cdp p10: no coprocessor responds
     ];
     for (word, entry, vector) in raised {
-        let mut warm = at(&[word]);
+        let mut warm = executing(&[word]);
         assert_eq!(taken(&mut warm, 1), (entry, vector), "{word:#010x}");
         assert_eq!(taken(&mut warm, 1), (1, vector + 4));
-        let mut warm = at(&[failing(word).unwrap()]);
+        let mut warm = executing(&[failing(word).unwrap()]);
         assert_eq!(taken(&mut warm, 1), (1, CODE + 4), "{word:#010x}, failing");
     }
 }
@@ -48,7 +48,7 @@ fn instructions_that_raise_take_their_entry_and_nothing_else() {
 #[test]
 fn interrupts_take_their_entry_between_two_instructions() {
     for (fiq, vector) in [(false, 0x18), (true, 0x1c)] {
-        let mut warm = at(&[NOP; 2]);
+        let mut warm = executing(&[NOP; 2]);
         assert_eq!(taken(&mut warm, 1), (1, CODE + 4));
         warm.cpu.bus.signals.irq = !fiq;
         warm.cpu.bus.signals.fiq = fiq;
@@ -59,7 +59,7 @@ fn interrupts_take_their_entry_between_two_instructions() {
 
 #[test]
 fn an_interrupt_that_comes_with_a_result_pending_leaves_nothing_to_wait_for() {
-    let mut warm = at(&[0xe591_0000, NOP]); // ldr r0, [r1]
+    let mut warm = executing(&[0xe591_0000, NOP]); // ldr r0, [r1]
     warm.cpu.bus.put(0x18, &[0xe280_0001]); // add r0, r0, #1
     warm.warm_code(64);
     taken(&mut warm, 1);
@@ -80,7 +80,7 @@ fn data_aborts_take_the_instruction_and_their_entry() {
         (0xe103_0095, 2), // swp r0, r5, [r3]
     ];
     for (word, cycles) in aborted {
-        let mut warm = at(&[word]);
+        let mut warm = executing(&[word]);
         warm.cpu.cp15_write(0, 1, 0, 0, 0x1007); // A
         (warm.cpu.r[2], warm.cpu.r[3]) = (1, DATA + 2);
         let expected = (cycles + ENTRY, 0x10);
@@ -90,7 +90,7 @@ fn data_aborts_take_the_instruction_and_their_entry() {
 
 #[test]
 fn prefetch_aborts_take_their_entry() {
-    let mut warm = at(&[NOP]);
+    let mut warm = executing(&[NOP]);
     // A page that only privileged modes may read, with its translation in the TLB.
     warm.cpu.bus.put(COARSE, &[0x2_055e]);
     assert!(warm.cpu.load(0x10_0000, Width::Word).is_ok());
@@ -101,7 +101,7 @@ fn prefetch_aborts_take_their_entry() {
 }
 
 #[test]
-fn returns_are_what_writes_the_pc() {
+fn returns_take_the_time_of_a_write_of_the_pc() {
     // Read: data processing to the pc, table 8.2. Recalled: LDM.
     let returns = [
         (0xe1b0_f00e, 4), // movs pc, lr
@@ -110,7 +110,7 @@ fn returns_are_what_writes_the_pc() {
         (0xe8d1_80f0, 9), // ldmia r1, {r4 - r7, pc}^
     ];
     for (word, cycles) in returns {
-        let mut warm = at(&[word]);
+        let mut warm = executing(&[word]);
         // Returns to privileged code, to User mode, and to Thumb state.
         for psr in [0x13, 0x10, 0x30] {
             warm.ready();

@@ -71,7 +71,7 @@ fn with_victim(halves: u32) -> Warm {
 }
 
 #[test]
-fn what_a_fill_pushes_out_is_written_behind_it() {
+fn a_victim_is_written_after_its_fill() {
     // DDI0198D 4.2, 6.2.2 (read): each half has a dirty bit; INCR4 writes one half, INCR8 both.
     let victim = COLD + 0x400;
     let cases = [

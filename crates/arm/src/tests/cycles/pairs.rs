@@ -185,7 +185,7 @@ fn every_pair(
 }
 
 #[test]
-fn the_words_are_what_they_say() {
+fn the_words_disassemble_to_their_texts() {
     for &(word, text, ..) in PRODUCERS {
         is_the_text(word, text);
     }

@@ -84,8 +84,8 @@ impl<const PLAIN: bool> FuzzBus<PLAIN> {
     /// Writes RAM as another bus master.
     fn write_behind(&mut self, pa: u32, words: &[u32]) {
         for (at, word) in (pa as usize / 4..).zip(words) {
-            if let Some(there) = self.ram.get_mut(at) {
-                *there = *word;
+            if let Some(stored) = self.ram.get_mut(at) {
+                *stored = *word;
             }
         }
     }

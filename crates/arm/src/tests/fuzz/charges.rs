@@ -91,7 +91,7 @@ impl<const PLAIN: bool> Fuzzed for Charged<PLAIN> {
 }
 
 /// Applies an operation to a core. Runs are left to the caller.
-fn does<B: Fuzzed>(cpu: &mut Cpu<B>, op: &Op) {
+fn apply<B: Fuzzed>(cpu: &mut Cpu<B>, op: &Op) {
     match op {
         Op::Registers(values) => cpu.r[..15].copy_from_slice(values),
         Op::Jump { pc, cpsr } => {
@@ -112,8 +112,8 @@ fn does<B: Fuzzed>(cpu: &mut Cpu<B>, op: &Op) {
 
 /// The core without an observer, and the two observed cores.
 struct Three {
-    unasked: Cpu<FuzzBus<false>>,
-    quick: Cpu<Charged<false>>,
+    unobserved: Cpu<FuzzBus<false>>,
+    fast: Cpu<Charged<false>>,
     plain: Cpu<Charged<true>>,
 }
 
@@ -121,32 +121,32 @@ impl Three {
     fn new(core: &'static Core, program: &Program) -> Three {
         let (config, ram) = (config(core, program), ram(core, program));
         let spent = [0; Cause::COUNT];
-        let quick = FuzzBus::new(&program.setup, &ram);
+        let fast = FuzzBus::new(&program.setup, &ram);
         let plain = FuzzBus::new(&program.setup, &ram);
         Three {
-            unasked: Cpu::new(config.clone(), FuzzBus::new(&program.setup, &ram)),
-            quick: Cpu::new(config.clone(), Charged { bus: quick, spent }),
+            unobserved: Cpu::new(config.clone(), FuzzBus::new(&program.setup, &ram)),
+            fast: Cpu::new(config.clone(), Charged { bus: fast, spent }),
             plain: Cpu::new(config, Charged { bus: plain, spent }),
         }
     }
 
-    fn do_all(&mut self, op: &Op) {
-        does(&mut self.unasked, op);
-        does(&mut self.quick, op);
-        does(&mut self.plain, op);
+    fn apply_to_all(&mut self, op: &Op) {
+        apply(&mut self.unobserved, op);
+        apply(&mut self.fast, op);
+        apply(&mut self.plain, op);
     }
 
     fn run(&mut self, cycles: u32) {
-        let limit = self.unasked.cycles + u64::from(cycles);
-        while self.unasked.cycles < limit {
-            let exit = self.unasked.step();
-            assert_eq!((self.quick.step(), self.plain.step()), (exit, exit));
+        let limit = self.unobserved.cycles + u64::from(cycles);
+        while self.unobserved.cycles < limit {
+            let exit = self.unobserved.step();
+            assert_eq!((self.fast.step(), self.plain.step()), (exit, exit));
             self.compare();
             match exit {
                 None => {}
                 Some(Exit::Asleep) => {
-                    self.do_all(&Op::Later(1, Happening::Irq(true)));
-                    self.do_all(&Op::Later(20, Happening::Irq(false)));
+                    self.apply_to_all(&Op::Later(1, Happening::Irq(true)));
+                    self.apply_to_all(&Op::Later(20, Happening::Irq(false)));
                     return;
                 }
                 Some(_) => return,
@@ -155,10 +155,10 @@ impl Three {
     }
 
     fn compare(&self) {
-        let (pc, cycles) = (self.unasked.pc, self.unasked.cycles);
-        assert_eq!((self.quick.pc, self.quick.cycles), (pc, cycles));
+        let (pc, cycles) = (self.unobserved.pc, self.unobserved.cycles);
+        assert_eq!((self.fast.pc, self.fast.cycles), (pc, cycles));
         assert_eq!((self.plain.pc, self.plain.cycles), (pc, cycles));
-        let spent = self.quick.bus.spent;
+        let spent = self.fast.bus.spent;
         assert_eq!(
             spent.iter().sum::<i64>() as u64,
             cycles,
@@ -174,27 +174,27 @@ impl Three {
     /// Compares the charges with the counters. The counters include waits for writes in the waits of the
     /// accesses that had to wait.
     fn check_with_counters(&self) {
-        let c = &self.quick.counters;
-        assert_eq!(*c, self.unasked.counters);
-        let of = |cause: Cause| self.quick.bus.spent[cause as usize] as u64;
-        assert_eq!(of(Cause::Idle), c.idle_cycles);
-        assert_eq!(of(Cause::Interlock), c.interlock_cycles);
-        assert!(of(Cause::InstructionMiss) <= c.icache_fill_cycles);
-        assert!(of(Cause::DataMiss) <= c.dcache_fill_cycles);
-        assert!(of(Cause::TableWalk) <= c.tlb_walk_cycles);
+        let c = &self.fast.counters;
+        assert_eq!(*c, self.unobserved.counters);
+        let charged_to = |cause: Cause| self.fast.bus.spent[cause as usize] as u64;
+        assert_eq!(charged_to(Cause::Idle), c.idle_cycles);
+        assert_eq!(charged_to(Cause::Interlock), c.interlock_cycles);
+        assert!(charged_to(Cause::InstructionMiss) <= c.icache_fill_cycles);
+        assert!(charged_to(Cause::DataMiss) <= c.dcache_fill_cycles);
+        assert!(charged_to(Cause::TableWalk) <= c.tlb_walk_cycles);
         let waits = c.icache_fill_cycles
             + c.uncached_fetch_cycles
             + c.dcache_fill_cycles
             + c.uncached_read_cycles
             + c.tlb_walk_cycles
             + c.write_wait_cycles;
-        let charged = of(Cause::InstructionMiss)
-            + of(Cause::DataMiss)
-            + of(Cause::TableWalk)
-            + of(Cause::Uncached)
-            + of(Cause::Eviction)
-            + of(Cause::WriteBuffer);
-        assert!(charged <= waits && waits <= charged + of(Cause::Maintenance));
+        let charged = charged_to(Cause::InstructionMiss)
+            + charged_to(Cause::DataMiss)
+            + charged_to(Cause::TableWalk)
+            + charged_to(Cause::Uncached)
+            + charged_to(Cause::Eviction)
+            + charged_to(Cause::WriteBuffer);
+        assert!(charged <= waits && waits <= charged + charged_to(Cause::Maintenance));
     }
 }
 
@@ -207,11 +207,11 @@ fn charges(core: &'static Core) -> [i64; Cause::COUNT] {
         for op in &program.ops {
             match op {
                 Op::Run(cycles) => three.run(*cycles),
-                _ => three.do_all(op),
+                _ => three.apply_to_all(op),
             }
         }
         three.check_with_counters();
-        for (sum, spent) in sum.iter_mut().zip(three.quick.bus.spent) {
+        for (sum, spent) in sum.iter_mut().zip(three.fast.bus.spent) {
             *sum += spent;
         }
     }

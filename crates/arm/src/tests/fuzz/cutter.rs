@@ -111,7 +111,7 @@ pub fn stored(master: Master, words: &[Word]) -> Vec<Made> {
     let mut made = Vec::new();
     let mut filled = None;
     let mut run: Vec<u32> = Vec::new();
-    let mut of = Kind::Ncnb;
+    let mut run_kind = Kind::Ncnb;
     for word in words {
         let line = word.va / 32;
         let mut in_line = word.hits && word.kind == Kind::WriteBack;
@@ -123,15 +123,15 @@ pub fn stored(master: Master, words: &[Word]) -> Vec<Made> {
             in_line = true;
         }
         if in_line || word.va % 1024 == 0 {
-            cut(master, of, &run, &mut made);
+            cut(master, run_kind, &run, &mut made);
             run.clear();
         }
         if !in_line {
             run.push(word.pa);
-            of = word.kind;
+            run_kind = word.kind;
         }
     }
-    cut(master, of, &run, &mut made);
+    cut(master, run_kind, &run, &mut made);
     made
 }
 
@@ -139,32 +139,32 @@ pub fn stored(master: Master, words: &[Word]) -> Vec<Made> {
 pub fn loaded(master: Master, words: &[Word]) -> Vec<Made> {
     let mut made = Vec::new();
     let mut filled = None;
-    let mut past: Vec<u32> = Vec::new();
+    let mut uncached: Vec<u32> = Vec::new();
     for word in words {
         let cached = !matches!(word.kind, Kind::Ncnb | Kind::Ncb | Kind::Alone);
         if cached || word.va % 1024 == 0 {
-            read(master, &mut past, &mut made);
+            read(master, &mut uncached, &mut made);
         }
         if !cached {
-            past.push(word.pa);
+            uncached.push(word.pa);
         } else if !word.hits && filled != Some(word.va / 32) {
             made.push(Made::Fill(word.pa));
             filled = Some(word.va / 32);
         }
     }
-    read(master, &mut past, &mut made);
+    read(master, &mut uncached, &mut made);
     made
 }
 
-fn read(master: Master, past: &mut Vec<u32>, made: &mut Vec<Made>) {
+fn read(master: Master, uncached: &mut Vec<u32>, made: &mut Vec<Made>) {
     let groups = match master {
-        Master::Arm920 => groups(past, 1024),
+        Master::Arm920 => groups(uncached, 1024),
         Master::Arm926 | Master::Separate | Master::XScale => {
-            past.iter().map(|pa| (*pa, 1)).collect()
+            uncached.iter().map(|pa| (*pa, 1)).collect()
         }
     };
     made.extend(groups.iter().map(|(pa, words)| Made::Read(*pa, 4 * words)));
-    past.clear();
+    uncached.clear();
 }
 
 /// Transactions of a load or store of `bytes` within a word, or of both for a swap.

@@ -117,7 +117,7 @@ fn tables(r: &mut Random) -> Vec<(u32, u32)> {
     }
     // The other PIDs use the pages of these.
     for table in TABLES {
-        let of = |at: u32| {
+        let descriptor_at = |at: u32| {
             words
                 .iter()
                 .find(|word| word.0 == at)
@@ -128,7 +128,7 @@ fn tables(r: &mut Random) -> Vec<(u32, u32)> {
         let more: Vec<_> = entries
             .map(|(pid, n)| {
                 let like = table + (pid % 3 * 32 + n) * 4;
-                (table + (pid * 32 + n) * 4, of(like))
+                (table + (pid * 32 + n) * 4, descriptor_at(like))
             })
             .collect();
         words.extend(more);
@@ -186,7 +186,7 @@ fn registers(r: &mut Random, pool: &[(u32, [u32; 8])]) -> Op {
     Op::Registers(values)
 }
 
-fn something(r: &mut Random, program: &Program) -> Vec<Op> {
+fn disturbance(r: &mut Random, program: &Program) -> Vec<Op> {
     let after = r.below(200);
     match r.below(10) {
         0..4 => {
@@ -210,8 +210,8 @@ fn something(r: &mut Random, program: &Program) -> Vec<Op> {
             vec![Op::Later(after, Event::Write(at, words.to_vec()))]
         }
         6 => {
-            let few = program.tables.len() - OTHER_PIDS;
-            let (at, _) = r.pick(&program.tables[..few]);
+            let chosen_pids = program.tables.len() - OTHER_PIDS;
+            let (at, _) = r.pick(&program.tables[..chosen_pids]);
             let words = [page(r, false), page(r, true), tiny(r), 0];
             let word = r.pick(&words);
             vec![Op::Later(after, Event::Write(at, vec![word]))]
@@ -292,7 +292,7 @@ pub fn program(seed: u64) -> Program {
             ops.push(registers(r, &program.lines));
         }
         if r.percent(60) {
-            ops.extend(something(r, &program));
+            ops.extend(disturbance(r, &program));
         }
         let longest = r.pick(&[100, 300, 300, 300, 1200]);
         ops.push(Op::Run(1 + r.below(longest)));

@@ -55,13 +55,13 @@ impl Reducer {
     fn empty_words(&mut self) {
         for line in 0..self.program.lines.len() {
             for word in 0..8 {
-                for instead in [0, NOTHING] {
+                for replacement in [0, NOTHING] {
                     let mut other = self.program.clone();
-                    let there = &mut other.lines[line].1[word];
-                    if [0, NOTHING].contains(there) {
+                    let stored = &mut other.lines[line].1[word];
+                    if [0, NOTHING].contains(stored) {
                         break;
                     }
-                    *there = instead;
+                    *stored = replacement;
                     if self.take(other) {
                         break;
                     }

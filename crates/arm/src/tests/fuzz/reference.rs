@@ -143,13 +143,13 @@ impl Reference {
         }
         let (wanted, first) = match self.first.take() {
             None => (self.ttb + (mva >> 20) * 4, None),
-            Some((of, first)) if of == mva && first & 3 == 1 => {
+            Some((walked, first)) if walked == mva && first & 3 == 1 => {
                 ((first & !0x3ff) + (mva >> 12 & 0xff) * 4, Some(first))
             }
-            Some((of, first)) if of == mva => {
+            Some((walked, first)) if walked == mva => {
                 ((first & !0xfff) + (mva >> 10 & 0x3ff) * 4, Some(first))
             }
-            Some((of, _)) => return Err(format!("no second descriptor for {of:#x}")),
+            Some((walked, _)) => return Err(format!("no second descriptor for {walked:#x}")),
         };
         if at != wanted {
             return Err(format!(

@@ -177,7 +177,7 @@ impl Pair {
         }
     }
 
-    fn does(&mut self, op: &Op, by_step: bool) -> Outcome {
+    fn apply(&mut self, op: &Op, by_step: bool) -> Outcome {
         match op {
             Op::Registers(values) => {
                 self.fast.r[..15].copy_from_slice(values);
@@ -319,7 +319,7 @@ pub fn run(core: &'static Core, program: &Program, tally: &mut Tally) -> Result<
         let mut pair = Pair::new(program, core);
         for (n, what) in program.ops.iter().enumerate() {
             op = n;
-            pair.does(what, program.setup.by_step)?;
+            pair.apply(what, program.setup.by_step)?;
         }
         pair.compare_memory()?;
         let cpu = &pair.plain;

@@ -290,12 +290,12 @@ impl Follower {
                 self.relocations.pop_front();
             }
         }
-        let theirs = [cpu.cp15.sctlr, cpu.cp15.ttb, cpu.cp15.dacr, cpu.cp15.pid];
+        let actual = [cpu.cp15.sctlr, cpu.cp15.ttb, cpu.cp15.dacr, cpu.cp15.pid];
         let r = &self.reference;
-        let ours = [r.sctlr, r.ttb, r.dacr, r.pid];
-        if ours != theirs {
+        let expected = [r.sctlr, r.ttb, r.dacr, r.pid];
+        if expected != actual {
             return Err(format!(
-                "SCTLR, TTB, DACR, PID are {theirs:x?}, not {ours:x?}"
+                "SCTLR, TTB, DACR, PID are {actual:x?}, not {expected:x?}"
             ));
         }
         Ok(())

@@ -33,7 +33,7 @@ enum Act {
     Restore,
 }
 
-fn does<const PLAIN: bool>(cpu: &mut Cpu<FuzzBus<PLAIN>>, act: &Act) {
+fn apply<const PLAIN: bool>(cpu: &mut Cpu<FuzzBus<PLAIN>>, act: &Act) {
     match act {
         Act::Execute(registers, mode, insn) => {
             cpu.set_cpsr(*mode | 0xc0);
@@ -182,8 +182,8 @@ fn run(core: &'static Core, seed: u64, sums: &mut [u64; 4]) {
     }
     for n in 0..800 {
         let act = act(r, core, &program, &mut last);
-        does(&mut fast, &act);
-        does(&mut plain, &act);
+        apply(&mut fast, &act);
+        apply(&mut plain, &act);
         assert_eq!(view(&fast), view(&plain), "seed {seed}, act {n}");
         assert_eq!(
             fast.take_watched(),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! LAN83C183 Ethernet PHY, the one inside the LAN91C111, behind two bit-banged MII management wires.
+//! LAN83C183 Ethernet PHY inside the LAN91C111, behind two bit-banged MII management wires.
 //!
-//! The partner offers 10 or 100 Mbit/s full duplex; negotiation and reset end at once. A powered-down
-//! PHY or one with link detection disabled has no link, nor has one without a cable. A change of the
-//! cable raises the interrupt until register 18 is read, unless register 19 masks it.
+//! The partner offers 10 or 100 Mbit/s full duplex. Negotiation and reset take no time. There is no link without a
+//! cable, while the PHY is powered down, or while link detection is disabled. A change of the cable raises the
+//! interrupt until register 18 is read, unless register 19 masks it.
 
 use crate::link::Rate;
 
@@ -20,17 +20,17 @@ const INT_LINK_FAIL: u16 = 1 << 14;
 const INT: u16 = 1 << 15;
 const CONFIG1_LINK_DISABLE: u16 = 1 << 15;
 
-/// Bits of a management frame.
+/// Number of bits of a management frame.
 const FRAME: u32 = 32;
 
-/// Where the management state machine is within a frame (IEEE 802.3, 22.2.4.5).
+/// State of the management interface within a frame (IEEE 802.3, 22.2.4.5).
 #[derive(Clone, Copy, Debug)]
 enum Mii {
-    /// Waiting for the start: a zero after ones.
+    /// Waits for the start, which is a zero after ones.
     Idle { preamble: bool },
-    /// Bits taken in, and how many.
+    /// Has received `count` bits.
     Shift { bits: u32, count: u32 },
-    /// Two bits of turnaround and sixteen of data still to go out, next one at bit 17.
+    /// Still has to send `left` of two bits of turnaround and sixteen of data. The next one is bit 17.
     Answer { bits: u32, left: u32 },
 }
 
@@ -61,7 +61,7 @@ impl State for Mii {
             1 => {
                 let (bits, count) = from.value()?;
                 if count >= FRAME {
-                    return Err(Damaged("an MII frame has no such bit"));
+                    return Err(Damaged("an MII frame has too many bits"));
                 }
                 Mii::Shift { bits, count }
             }
@@ -69,17 +69,17 @@ impl State for Mii {
                 bits: from.value()?,
                 left: from.value()?,
             },
-            _ => return Err(Damaged("a number stands for nothing")),
+            _ => return Err(Damaged("the MII interface has no such state")),
         };
         Ok(())
     }
 }
 
-// A machine is saved only with the cable that it was made with.
+// A machine is saved only while it has the cable that it was made with.
 arm::state!(Lan83c183: regs, mii, clock, changed; cable);
 
 impl Lan83c183 {
-    /// Reset state. The PHY answers to address 0.
+    /// Makes a PHY in its reset state. It answers to address 0.
     pub(crate) fn new() -> Self {
         let mut phy = Lan83c183 {
             regs: [0; 32],
@@ -94,7 +94,7 @@ impl Lan83c183 {
 
     fn reset(&mut self) {
         self.regs = [0; 32];
-        self.regs[BMCR] = 0x3000; // negotiate, 100 Mbit/s
+        self.regs[BMCR] = 0x3000; // negotiation, 100 Mbit/s
         self.regs[2] = 0x0016;
         self.regs[3] = 0xf840;
         self.regs[4] = 0x01e1; // advertises everything it can
@@ -103,25 +103,25 @@ impl Lan83c183 {
         self.regs[19] = 0xffc0;
     }
 
-    /// Whether the link is up.
+    /// Returns whether the link is up.
     pub(crate) fn link(&self) -> bool {
         self.cable.is_some()
             && self.regs[BMCR] & BMCR_POWER_DOWN == 0
             && self.regs[CONFIG1] & CONFIG1_LINK_DISABLE == 0
     }
 
-    /// How fast it sends.
+    /// Returns the bit rate at which the PHY sends.
     pub(crate) fn rate(&self) -> Rate {
         self.cable.unwrap_or(Rate::Hundred)
     }
 
-    /// The cable is plugged in or out.
+    /// Plugs the cable in, or unplugs it.
     pub(crate) fn set_cable(&mut self, cable: Option<Rate>) {
         self.changed |= cable.is_some() != self.cable.is_some();
         self.cable = cable;
     }
 
-    /// Whether it asks for an interrupt.
+    /// Returns whether the PHY requests an interrupt.
     pub(crate) fn interrupt(&self) -> bool {
         self.changed && self.regs[INT_MASK] & INT_LINK_FAIL == 0
     }
@@ -135,7 +135,7 @@ impl Lan83c183 {
         match (reg, self.link()) {
             (1, true) => 0x782d, // 10 and 100, half and full, negotiated, link
             (1, false) => 0x7809,
-            // The partner's offer, acknowledged.
+            // The partner's offer, with the acknowledge bit.
             (5, true) => match self.rate() {
                 Rate::Hundred => 0x41e1,
                 Rate::Ten => 0x4061,
@@ -161,7 +161,7 @@ impl Lan83c183 {
         }
     }
 
-    /// Drives the clock and, when `data` is given, the data wire.
+    /// Drives the clock wire and, if `data` is given, the data wire.
     pub(crate) fn drive(&mut self, clock: bool, data: Option<bool>) {
         let rising = clock && !self.clock;
         self.clock = clock;
@@ -188,7 +188,7 @@ impl Lan83c183 {
 
     fn shifted(&mut self, bits: u32, count: u32) -> Mii {
         match count {
-            // Start 01, then 10 for a read: the PHY takes the wire after the register address.
+            // Start 01, then 10 for a read: the PHY drives the wire after the register address.
             14 if bits >> 10 == 0b0110 => {
                 let mine = (bits >> 5) & 0x1f == 0;
                 let word = if mine {
@@ -212,7 +212,7 @@ impl Lan83c183 {
         }
     }
 
-    /// Level of the data wire towards the controller; pulled down while the PHY is silent.
+    /// Returns the level of the data wire to the controller. It is low while the PHY is silent.
     pub(crate) fn data(&self) -> bool {
         matches!(self.mii, Mii::Answer { bits, .. } if bits & (1 << 17) != 0)
     }

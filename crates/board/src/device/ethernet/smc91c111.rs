@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! SMC LAN91C111 Ethernet controller (SMSC data sheet, revision 1.92).
 //!
-//! Modelled: banks 0 to 3, the four 2 KB packets of its memory and the commands that move them,
-//! transmission in the time the frame needs at the link's rate, receive filtering, the interrupts these
-//! raise, the MII wires to the internal PHY and its interrupt. 8-, 16- and 32-bit accesses. Received
-//! frames appear when given; frames under 60 bytes and over 1514 are filtered. Refused: loopback, forced
-//! collisions, EEPROM stores, the attribute space, bank 7. The EPH interrupt never comes: changes of
-//! LINK_OK are told by the PHY's.
+//! Modelled: banks 0 to 3, the four 2 KB packets of its memory and their commands, transmission in the time that a
+//! frame needs at the link's rate, receive filtering, the interrupts of all these, the MII wires to the internal PHY,
+//! and the PHY's interrupt. Accesses have 8, 16 or 32 bits. A received frame appears at once. Frames under 60 and over
+//! 1514 bytes are filtered. Refused: loopback, forced collisions, EEPROM stores, the attribute space, bank 7. The EPH
+//! interrupt never comes: the PHY's interrupt reports changes of LINK_OK.
 //!
-//! Value: `mac` (0x020000000001): the address in the EEPROM, first byte highest.
+//! Value: `mac` (0x020000000001): the address in the EEPROM; its first byte is the most significant.
 //!
-//! Outputs: 0 = INTR0. No inputs. Frames go by [`Device::take_frames`] and [`Device::give_frame`],
-//! the cable by [`Device::set_cable`].
+//! Outputs: 0 = INTR0. No inputs. Frames pass through [`Device::take_frames`] and [`Device::give_frame`], and
+//! [`Device::set_cable`] plugs the cable.
 
 use super::lan83c183::Lan83c183;
 use super::smc91c111_memory::{Memory, NO_PACKET, PACKET};
@@ -61,7 +60,7 @@ pub(crate) struct Smc91c111 {
     eph: u32,
     pointer: u32,
     packet: u8,
-    /// TX_EMPTY and OVERRUN; the other interrupts are levels.
+    /// Interrupts TX_EMPTY and OVERRUN. The other interrupts are levels.
     latched: u32,
     mask: u32,
     multicast: [u8; 8],
@@ -69,12 +68,12 @@ pub(crate) struct Smc91c111 {
     mii: u32,
     phy: Lan83c183,
     memory: Memory,
-    /// The frame on the wire, and the core cycle of its end; `u64::MAX` while there is none.
+    /// The frame on the wire, and the core cycle of its end (`u64::MAX` while there is no frame).
     wire: Sent,
     tx_done: u64,
-    /// When the next frame may begin.
+    /// Time at which the next frame may begin, ns.
     free_ns: u64,
-    /// For the cable, which takes it at once.
+    /// Sent frames, which the bus passes to the cable at once.
     sent: Vec<Sent>,
 }
 
@@ -85,7 +84,7 @@ arm::state!(
 );
 
 impl Smc91c111 {
-    /// Power-on state; only the core clock of `clock` matters.
+    /// Makes a controller in its power-on state, with the address `mac` in its EEPROM.
     pub(crate) fn new(cpu_hz: u64, mac: u64) -> Self {
         let mut chip = Smc91c111 {
             clock: Clock {
@@ -124,7 +123,7 @@ impl Smc91c111 {
         self.station.copy_from_slice(&self.mac.to_be_bytes()[2..]);
     }
 
-    /// RCR bit 15: everything but configuration, base and station address.
+    /// Resets everything but configuration, base and station address (RCR bit 15).
     fn soft_reset(&mut self) {
         let old = std::mem::replace(self, Smc91c111::new(self.clock.cpu_hz, self.mac));
         self.bank = old.bank;
@@ -144,7 +143,7 @@ impl Smc91c111 {
             | level(self.phy.interrupt(), INT_PHY)
     }
 
-    /// What was restored may be no state of this chip.
+    /// Refuses restored state that the chip cannot have.
     fn check(&self) -> Result<(), Damaged> {
         let Sent {
             start_ns, end_ns, ..
@@ -152,7 +151,9 @@ impl Smc91c111 {
         time::check([start_ns, end_ns, self.free_ns])?;
         match [u64::MAX, self.clock.cycles(end_ns)].contains(&self.tx_done) {
             true => Ok(()),
-            false => Err(Damaged("the frame on the wire ends at another time")),
+            false => Err(Damaged(
+                "the times of the frame on the wire contradict each other",
+            )),
         }
     }
 
@@ -179,7 +180,7 @@ impl Smc91c111 {
             }
             5 => self.memory.release(self.packet & 3),
             6 => {
-                // At most four packets exist; a guest that queues one twice gets it once.
+                // At most four packets exist. A packet that the guest queues twice is sent once.
                 let packet = self.packet & 3;
                 if !self.memory.queued.contains(&packet) {
                     self.memory.queued.push_back(packet);
@@ -196,7 +197,8 @@ impl Smc91c111 {
         }
     }
 
-    /// Packet and offset the pointer register selects; advances it by `bytes` when told so.
+    /// Returns the packet and the offset that the pointer register selects. Advances the pointer by `bytes` if
+    /// auto-increment is on.
     fn data_place(&mut self, bytes: u32) -> Option<(u8, usize)> {
         let offset = (self.pointer & 0x7ff) as usize;
         if self.pointer & 1 << 14 != 0 {
@@ -246,7 +248,7 @@ impl Smc91c111 {
             (0, 0xa) => self.rpcr,
             (0, 0xc) => 0,
             (1, 0x0) => self.config,
-            // The board's decoder selects the chip, so the base in the EEPROM is 0.
+            // The base in the EEPROM is 0: the board's decoder selects the chip.
             (1, 0x2) => 1,
             (1, 0x4..=0x8) => {
                 let n = (half - 4) as usize;
@@ -270,7 +272,7 @@ impl Smc91c111 {
         })
     }
 
-    /// Writes the bytes of a half-word that `enable` selects.
+    /// Writes the bytes of a half-word that the mask `enable` selects.
     fn set(&mut self, now: u64, half: u32, value: u32, enable: u32) -> Result<(), &'static str> {
         let join = |old: u32| (old & !enable) | (value & enable);
         let low = enable & 0xff != 0;
@@ -320,7 +322,7 @@ impl Smc91c111 {
                 self.phy.drive(self.mii & 4 != 0, data);
             }
             (3, 0xc) => self.early = join(self.early) & 0x9f,
-            // Read-only halves and bytes, which 32-bit writes pass over.
+            // Read-only halves and bytes, which 32-bit writes also reach.
             (0..=2, 0x0..=0xe) | (3, 0xa | 0xe) => {}
             _ => return Err("banks 4 to 7 are not modelled"),
         }
@@ -332,7 +334,7 @@ impl Smc91c111 {
             return Err("EEPROM stores are not modelled");
         }
         if value & 2 != 0 {
-            // A reload of one word from the empty part of the EEPROM, or of the address.
+            // Reloads the address, or one word from the empty part of the EEPROM.
             match value & 4 {
                 0 => self.load_station(),
                 _ => self.general = 0xffff,
@@ -381,7 +383,7 @@ impl Device for Smc91c111 {
             return Ok(());
         }
         match (offset, w) {
-            // A 32-bit write at 12 reaches the bank select register only.
+            // A 32-bit write at 12 reaches only the bank select register.
             (0xc, Width::Word) => self.set(now, 0xe, value >> 16, 0xffff),
             (0x0 | 0x4 | 0x8, Width::Word) => self
                 .set(now, offset, value & 0xffff, 0xffff)

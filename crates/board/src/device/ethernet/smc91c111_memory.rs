@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The LAN91C111's packet memory: four packets of 2 KB, who holds them, and their layout.
+//! The LAN91C111's packet memory: four packets of 2 KB, the queues that hold them, and their layout.
 //!
-//! A packet is a status word, a byte count, the data and a control byte; an odd last byte sits just
-//! before the control byte, with bit 5 of that one set. The count covers all of it and is even.
+//! A packet has a status word, a byte count, the data and a control byte. An odd last byte lies just before the
+//! control byte, whose bit 5 is then set. The count covers the whole packet and is even.
 
 use arm::Damaged;
 use std::collections::VecDeque;
 
 /// Bytes of one packet.
 pub(crate) const PACKET: usize = 2048;
-/// In place of a packet number: none (the failed or empty bit of the registers).
+/// In place of a packet number: no packet (the failed or empty bit of the registers).
 pub(crate) const NO_PACKET: u8 = 0x80;
 
 const PACKETS: u8 = 4;
-/// Of the control byte: the byte before it belongs to the frame.
+/// Bit of the control byte: the byte before it belongs to the frame.
 const ODD: u8 = 1 << 5;
-/// Of the control byte of a packet to be sent: the checksum is appended whatever TCR says.
+/// Bit of the control byte of a packet to send: the chip appends the checksum, even if TCR says otherwise.
 pub(crate) const CRC: u8 = 1 << 4;
 
 /// Packets and the queues that hold their numbers.
@@ -26,18 +26,18 @@ pub(crate) struct Memory {
     waiting: bool,
     /// Packet of the last allocation, or [`NO_PACKET`].
     pub(crate) result: u8,
-    /// To be sent, the first one on the wire.
+    /// Packets to send. The first one is on the wire.
     pub(crate) queued: VecDeque<u8>,
-    /// Sent and not released by itself.
+    /// Sent packets that were not released automatically.
     pub(crate) completed: VecDeque<u8>,
-    /// Received, oldest first.
+    /// Received packets, oldest first.
     pub(crate) received: VecDeque<u8>,
 }
 
 arm::state!(Memory: bytes, used, waiting, result, queued, completed, received; => check);
 
 impl Memory {
-    /// All packets free.
+    /// Makes a memory whose packets are all free.
     pub(crate) fn new() -> Self {
         Memory {
             bytes: vec![0; PACKET * usize::from(PACKETS)],
@@ -50,7 +50,7 @@ impl Memory {
         }
     }
 
-    /// What was restored may be no state of this memory.
+    /// Refuses restored state that the memory cannot have.
     fn check(&self) -> Result<(), Damaged> {
         let queues = [&self.queued, &self.completed, &self.received];
         let mut numbers = queues.into_iter().flatten();
@@ -62,7 +62,7 @@ impl Memory {
         }
     }
 
-    /// Frees everything; the bytes stay.
+    /// Frees all packets. Their bytes stay.
     pub(crate) fn reset(&mut self) {
         let bytes = std::mem::take(&mut self.bytes);
         *self = Memory {
@@ -71,7 +71,7 @@ impl Memory {
         };
     }
 
-    /// Number of free packets.
+    /// Returns the number of free packets.
     pub(crate) fn free(&self) -> u32 {
         self.used.iter().filter(|&&used| !used).count() as u32
     }
@@ -101,12 +101,12 @@ impl Memory {
         usize::from(packet) * PACKET + offset % PACKET
     }
 
-    /// A byte of a packet; the offset wraps at its end.
+    /// Returns a byte of a packet. The offset wraps at the packet's end.
     pub(crate) fn byte(&self, packet: u8, offset: usize) -> u8 {
         self.bytes[Self::at(packet, offset)]
     }
 
-    /// Writes a byte of a packet; the offset wraps at its end.
+    /// Writes a byte of a packet. The offset wraps at the packet's end.
     pub(crate) fn put(&mut self, packet: u8, offset: usize, value: u8) {
         self.bytes[Self::at(packet, offset)] = value;
     }
@@ -118,7 +118,7 @@ impl Memory {
         }
     }
 
-    /// The frame in a packet as the guest laid it out, and its control byte.
+    /// Returns the frame in a packet that the guest has filled, and its control byte.
     pub(crate) fn frame(&self, packet: u8) -> (Vec<u8>, u8) {
         let count = u16::from_le_bytes([self.byte(packet, 2), self.byte(packet, 3)]);
         let count = usize::from(count & 0x7fe).max(6);
@@ -130,7 +130,7 @@ impl Memory {
         (frame, control)
     }
 
-    /// Lays a received frame out in a free packet; false when there is none.
+    /// Puts a received frame into a free packet. Returns false when no packet is free.
     pub(crate) fn receive(&mut self, frame: &[u8], status: u16) -> bool {
         let Some(packet) = self.take() else {
             return false;

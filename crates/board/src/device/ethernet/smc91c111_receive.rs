@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the LAN91C111 does with a frame from the wire.
+//! Reception of the LAN91C111: filters a frame and puts it into a packet.
 
 use super::{
     INT_OVERRUN, PACKET, RCR_ALL_MULTICAST, RCR_ENABLE, RCR_PROMISCUOUS, RCR_STRIP_CRC, Smc91c111,
 };
 use crate::link::{Fate, SHORTEST};
 
-/// Without its checksum.
+/// Longest frame without its checksum, bytes.
 const LONGEST: usize = 1514;
 const BROADCAST: u16 = 1 << 14;
 pub(super) const RX_BAD_CRC: u16 = 1 << 13;
 const ODD: u16 = 1 << 12;
-/// Where the status has the six bits of [`hash`].
+/// Position in the status of the six bits of [`hash`].
 const HASH: u32 = 1;
 
 impl Smc91c111 {
-    /// Takes a frame into a packet, with its status, if it is to.
+    /// Puts a frame with its status into a packet, unless the filter rejects it.
     pub(super) fn receive(&mut self, frame: &[u8], bad_checksum: bool) -> Fate {
         if !self.phy.link() {
             return Fate::NoLink;
@@ -62,13 +62,13 @@ impl Smc91c111 {
     }
 }
 
-/// Which bit of the multicast table an address has: the six most significant bits of its CRC, which [`checksum`] has
-/// at its other end, in reverse (data sheet, 8.2).
+/// Returns the number of an address's bit in the multicast table: the six most significant bits of its CRC.
+/// [`checksum`] has them at its other end, in reverse (data sheet, 8.2).
 fn hash(to: &[u8]) -> u32 {
     checksum(to).reverse_bits() >> 26
 }
 
-/// The Ethernet checksum before its final inversion, least significant bit first on the wire.
+/// Returns the Ethernet checksum before its final inversion. Its least significant bit is first on the wire.
 pub(super) fn checksum(bytes: &[u8]) -> u32 {
     let step = |crc: u32| {
         if crc & 1 != 0 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Claims about the LAN91C111, driven as Linux's smc91x drives it.
+//! Tests of the LAN91C111, which they drive as Linux's smc91x does.
 
 use super::receive::RX_BAD_CRC;
 use super::*;
@@ -97,7 +97,7 @@ fn frames_sent_come_out_whole_and_padded_after_their_wire_time() {
         send(&mut c, &f);
         set(&mut c, 0xc, INT_TX_EMPTY << 8);
         assert_eq!(c.outputs(), 0);
-        // 8 cycles of 100 MHz a byte.
+        // A byte takes 8 cycles of 100 MHz.
         assert_eq!(c.deadline(), (8 + length.max(60) as u64 + 4) * 8);
         c.tick(c.deadline());
         assert_eq!(c.outputs(), 1);
@@ -230,7 +230,7 @@ fn a_wrong_checksum_is_in_the_status_and_a_wrong_length_is_no_frame() {
     assert_eq!(c.give_frame(0, &frame(ME, 60), true), Fate::Taken);
     set(&mut c, 0x6, 0xe000);
     let status = c.read(0, 0x8, Width::Word).unwrap();
-    // But for the hash.
+    // All bits except the hash.
     assert_eq!(status & 0xff81, u32::from(RX_BAD_CRC));
     for length in [0, 13, 59, 1515, 4000] {
         assert_eq!(give(&mut c, &frame(ME, length.max(6))), Fate::Filtered);
@@ -254,7 +254,7 @@ fn the_cable_pulled_out_interrupts_and_nothing_passes() {
     assert_eq!(give(&mut c, &frame(ME, 60)), Fate::NoLink);
 }
 
-/// Row A of the third review: the data sheet's examples (8.2), as hash value and byte and bit of the table.
+/// Examples of the data sheet (8.2): first byte of an address, its hash, and byte and bit of the table.
 const EXAMPLES: [(u8, u32, (usize, u32)); 4] = [
     (0xed, 0b00_0000, (0, 0)),
     (0x0d, 0b01_0000, (2, 0)),
@@ -262,7 +262,7 @@ const EXAMPLES: [(u8, u32, (usize, u32)); 4] = [
     (0x2f, 0b11_1111, (7, 7)),
 ];
 
-/// Sets just this bit of the multicast table.
+/// Sets only this bit of the multicast table.
 fn set_table(c: &mut Smc91c111, byte: usize, bit: u32) {
     bank(c, 3);
     for n in 0..8 {
@@ -285,7 +285,7 @@ fn groups_are_taken_by_the_data_sheets_examples_of_their_hash() {
                 };
                 let group = frame([first, 0, 0, 0, 0, 0], 60);
                 assert_eq!(give(&mut c, &group), expected, "{first:#x} {byte} {bit}");
-                // The table is for groups alone.
+                // The table filters only group addresses.
                 let single = frame([first & !1, 0, 0, 0, 0, 0], 60);
                 assert_eq!(give(&mut c, &single), Fate::Filtered);
             }
@@ -293,7 +293,8 @@ fn groups_are_taken_by_the_data_sheets_examples_of_their_hash() {
     }
 }
 
-/// Linux's smc91x reverses three bits of each half of its own CRC: the table as it sets it for mDNS and IPv6.
+/// The table bits that Linux's smc91x sets for mDNS and IPv6. The driver reverses three bits of each half of its own
+/// CRC.
 #[test]
 fn groups_that_linux_joins_are_taken() {
     for (group, byte, bit) in [
@@ -308,7 +309,7 @@ fn groups_that_linux_joins_are_taken() {
 }
 
 #[test]
-fn who_takes_all_groups_takes_no_frames_for_others_and_a_promiscuous_one_takes_all() {
+fn all_multicast_takes_all_groups_and_promiscuous_mode_takes_all_frames() {
     let frames = [
         [2, 0, 0, 0, 0, 9],
         [1, 0, 0x5e, 0, 0, 1],
@@ -330,12 +331,11 @@ fn who_takes_all_groups_takes_no_frames_for_others_and_a_promiscuous_one_takes_a
             assert_eq!(fate == Fate::Taken, taken, "{bits:#x} {to:x?}");
             bank(&mut c, 0);
             set(&mut c, 0x4, RCR_STRIP_CRC | bits);
-            assert_eq!(give(&mut c, &frame(to, 60)), Fate::Filtered, "it is off");
+            assert_eq!(give(&mut c, &frame(to, 60)), Fate::Filtered, "receiver off");
         }
     }
 }
 
-/// Row J of the third review.
 #[test]
 fn the_receive_status_has_the_hash_of_the_address() {
     for (first, hash, (byte, bit)) in EXAMPLES {
@@ -351,7 +351,7 @@ fn the_receive_status_has_the_hash_of_the_address() {
     }
 }
 
-/// Row J: 8 bytes of preamble, 4 of checksum, 80 ns each.
+/// A frame on the wire has 8 bytes of preamble and 4 of checksum. A byte takes 80 ns.
 #[test]
 fn an_unpadded_frame_is_as_short_on_the_wire_as_it_is() {
     for (tcr, bytes) in [(TCR_ENABLE, 14), (TCR_ENABLE | TCR_PAD, 60)] {
@@ -360,7 +360,7 @@ fn an_unpadded_frame_is_as_short_on_the_wire_as_it_is() {
         set(&mut c, 0x0, tcr);
         bank(&mut c, 2);
         send(&mut c, &frame(ME, 14));
-        // What is written while the frame is on the wire changes no more of it.
+        // A write while the frame is on the wire no longer changes it.
         bank(&mut c, 0);
         set(&mut c, 0x0, tcr ^ TCR_PAD);
         c.tick(c.deadline());
@@ -370,7 +370,7 @@ fn an_unpadded_frame_is_as_short_on_the_wire_as_it_is() {
     }
 }
 
-/// Sends a frame whose control byte has this bit besides, on the wire from time 0; what comes out.
+/// Sends a frame with these bits in TCR and in its control byte, at time 0. Returns the frame that comes out.
 fn sent_with(tcr: u32, control: u32, frame: &[u8]) -> Sent {
     let mut c = chip();
     bank(&mut c, 0);
@@ -390,11 +390,11 @@ fn sent_with(tcr: u32, control: u32, frame: &[u8]) -> Sent {
     c.take_frames().remove(0)
 }
 
-/// Row J: TCR's NOCRC, and CRC of the control byte, which has a meaning with it alone.
+/// NOCRC of TCR, and CRC of the control byte, which has an effect only with NOCRC.
 #[test]
 fn without_a_checksum_of_the_chips_a_frame_ends_with_the_guests_own() {
     let plain = frame(ME, 60);
-    // The checksum of Ethernet, as zlib's crc32 has it.
+    // Ethernet's checksum equals zlib's crc32.
     let mut whole = plain.clone();
     let crc = super::receive::checksum(&plain);
     whole.extend((!crc).to_le_bytes());
@@ -420,13 +420,13 @@ fn without_a_checksum_of_the_chips_a_frame_ends_with_the_guests_own() {
         assert_eq!(sent.bytes[..bytes.min(56)], plain[..bytes.min(56)]);
         assert_eq!(sent.end_ns, (bytes as u64 + 12) * 80, "{case:?}");
     }
-    // Less than a checksum.
+    // A packet shorter than a checksum.
     let sent = sent_with(TCR_NO_CRC, 0, &[1, 2]);
     assert_eq!((sent.bytes.len(), sent.end_ns), (0, (8 + 2) * 80));
     assert!(sent.bad_checksum);
 }
 
-/// Row J: LINK_OK in the status of a frame that is sent, and in the register.
+/// LINK_OK in the status of a sent frame, and in the register.
 #[test]
 fn without_a_cable_no_status_says_that_the_link_is_ok() {
     for (cable, link) in [(Some(Rate::Hundred), LINK_OK), (None, 0)] {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How the LAN91C111 puts a packet on the wire.
+//! Transmission of the LAN91C111: puts packets on the wire.
 //!
-//! The frame is taken from the packet when its first bit leaves. With PAD_EN a frame has 64 bytes at least, its
-//! checksum among these. With NOCRC, and without the bit CRC of its control byte, a frame's last four bytes are
+//! The chip reads a frame from its packet when the first bit leaves. With PAD_EN, a frame has at least 64 bytes,
+//! including its checksum. With NOCRC, and without the CRC bit in its control byte, the last four bytes of a frame are
 //! its checksum, right or wrong.
 
 use super::TX_SUCCESS;
@@ -11,12 +11,13 @@ use super::{CTL_AUTO_RELEASE, INT_TX_EMPTY, LINK_OK, Smc91c111, TCR_ENABLE, TCR_
 use crate::device::ethernet::smc91c111_memory::CRC;
 use crate::link::{CHECKSUM, SHORTEST, Sent};
 
-/// Bits of the status: the frame was for all, or for a group.
+/// Bit of the status: the frame was a broadcast.
 const BROADCAST: u32 = 1 << 6;
+/// Bit of the status: the frame was for a group.
 const MULTICAST: u32 = 1 << 3;
 
 impl Smc91c111 {
-    /// EPHSR: the last frame's status, and the link's.
+    /// Returns EPHSR: the status of the last frame, and the link's.
     pub(super) fn status(&self) -> u32 {
         self.eph | if self.phy.link() { LINK_OK } else { 0 }
     }
@@ -34,7 +35,7 @@ impl Smc91c111 {
         }
     }
 
-    /// The frame that a packet holds, from its first bit on.
+    /// Returns the frame that a packet holds, as it is on the wire from `start_ns` on.
     fn frame_of(&self, packet: u8, start_ns: u64) -> Sent {
         let (mut bytes, control) = self.memory.frame(packet);
         let appends = self.tcr & TCR_NO_CRC == 0 || control & CRC != 0;
@@ -44,7 +45,7 @@ impl Smc91c111 {
             bytes.resize(shortest, 0);
         }
         let end_ns = start_ns + self.phy.rate().wire_ns(bytes.len() + appended);
-        let bad_checksum = !appends && !takes_checksum(&mut bytes);
+        let bad_checksum = !appends && !remove_checksum(&mut bytes);
         Sent {
             start_ns,
             end_ns,
@@ -81,8 +82,8 @@ impl Smc91c111 {
     }
 }
 
-/// Takes the checksum off the end of a frame; whether it is right.
-fn takes_checksum(frame: &mut Vec<u8>) -> bool {
+/// Removes the checksum from the end of a frame. Returns whether it is right.
+fn remove_checksum(frame: &mut Vec<u8>) -> bool {
     let given = frame.split_off(frame.len().saturating_sub(CHECKSUM));
     given == (!checksum(frame)).to_le_bytes()
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The board's NOR flash: two 16-bit chips of 32 MB side by side, Intel command set (CFI primary
-//! algorithm 1, JESD 68), 128 KB blocks in each, erased.
+//! The board's NOR flash: two erased 16-bit chips of 32 MB side by side, with Intel's command set (CFI primary
+//! algorithm 1, JESD 68) and blocks of 128 KB in each.
 //!
-//! Modelled: read array (all ones), CFI query, identifier codes, status. Refused: programming,
-//! erasing and locking (there is nothing to keep the result), and commands to one chip only.
+//! Modelled: read array (all ones), CFI query, identifier codes, status. Refused: programming, erasing and locking,
+//! since nothing keeps the result; and commands to only one chip.
 //!
 //! No outputs, no inputs.
 
@@ -12,7 +12,7 @@ use arm::Width;
 
 const NAME: &str = "cfi_flash";
 
-/// What reads return.
+/// The data that reads return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Array,
@@ -23,7 +23,7 @@ enum Mode {
 
 arm::state!(enum Mode: Array, Query, Identifier, Status);
 
-/// Both chips, which always get the same command.
+/// Both chips. They always get the same command.
 #[derive(Clone, Debug)]
 pub(crate) struct CfiFlash {
     mode: Mode,
@@ -31,7 +31,7 @@ pub(crate) struct CfiFlash {
 
 arm::state!(CfiFlash: mode);
 
-/// The CFI table from word 0x10 on: identification, voltages and times, geometry.
+/// The CFI table from word 0x10 on: identification, voltages and times, and geometry.
 const QUERY: [u8; 0x21] = [
     b'Q', b'R', b'Y', 0x01, 0x00, 0x31, 0x00, 0x00, 0x00, 0x00, 0x00, // 0x10
     0x27, 0x36, 0x00, 0x00, 0x06, 0x09, 0x0b, 0x00, 0x02, 0x02, 0x03, 0x00, // 0x1b
@@ -44,12 +44,12 @@ const EXTENDED: [u8; 15] = [
 ];
 
 impl CfiFlash {
-    /// Reading the array.
+    /// Makes a flash in read-array mode.
     pub(crate) fn new() -> Self {
         CfiFlash { mode: Mode::Array }
     }
 
-    /// What one chip answers at its word address.
+    /// Returns the data of one chip at its word address.
     fn chip(&self, word: u32) -> u32 {
         let table = |bytes: &[u8], from: u32| {
             let at = word.checked_sub(from)?;
@@ -87,7 +87,7 @@ impl Device for CfiFlash {
             0x98 => Mode::Query,
             0x90 => Mode::Identifier,
             0x70 => Mode::Status,
-            // Clear status; the unlock and reset cycles of the other command set.
+            // Clear status; also the unlock and reset cycles of AMD's command set.
             0x50 | 0xaa | 0x55 | 0xf0 => self.mode,
             _ => return refuse("programming, erasing and locking are not modelled"),
         };

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PrimeCells of which Linux reads only the identification: PL093 static memory controller, PL131
-//! smart card interface, PL175 memory controller.
+//! PrimeCells that Linux only identifies: PL093 static memory controller, PL131 smart card interface, PL175 memory
+//! controller.
 //!
-//! Everything beside identification is refused. The memory controllers' effect is in the board
-//! file's memory timing, not here.
+//! Accesses to other registers than the identification are refused. The effect of the memory controllers is in the
+//! memory timing of the board file.
 //!
-//! Outputs: 0 = the interrupt, never raised. No inputs.
+//! Outputs: 0 = the interrupt (never raised). No inputs.
 
 use crate::device::{Device, Unmodelled, regs};
 use arm::Width;
 
-/// A part that only says what it is.
+/// A part with only its identification.
 #[derive(Clone, Debug)]
 pub(crate) struct PrimeCell {
     name: &'static str,
@@ -20,7 +20,7 @@ pub(crate) struct PrimeCell {
 arm::state!(PrimeCell: ; name, periphid);
 
 impl PrimeCell {
-    /// A part by name and peripheral identification.
+    /// Makes a part with this name and peripheral identification.
     pub(crate) fn new(name: &'static str, periphid: u32) -> Self {
         PrimeCell { name, periphid }
     }

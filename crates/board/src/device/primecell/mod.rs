@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ARM's PrimeCells, named by part number.
+//! ARM's PrimeCells, by part number.
 
 mod identity;
 mod pl011;

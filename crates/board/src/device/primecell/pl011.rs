@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PL011 UART (DDI 0183), the 16-deep revision.
+//! PL011 UART (DDI 0183), the revision with FIFOs of 16 bytes.
 //!
-//! Modelled: both FIFOs, the programmed baud rate and frame length in both directions, every
-//! interrupt (the transmit one on the passage of its level, as the manual insists), receive timeout,
-//! loopback. A host that sends faster than the guest reads is held back as by RTS, so bytes from
-//! outside are never lost to overrun. Refused: DMA, infrared mode and the test registers. A break
-//! condition is accepted and not visible outside.
+//! Modelled: both FIFOs, the programmed baud rate and frame length in both directions, receive timeout, loopback, and
+//! every interrupt. As the manual says, the transmit interrupt comes only when the level of the FIFO passes the
+//! trigger. A host that sends faster than the guest reads has to wait, as with RTS, so no byte from outside is lost to
+//! overrun. A break condition has no effect outside. Refused: DMA, infrared mode and the test registers.
 //!
-//! Values: `baud_pace` (1): 0 sends and receives at once instead of at the baud rate.
-//! `boot_baud` (115200): rate at which the boot loader left the part running, 0 = reset state.
+//! Values: `baud_pace` (1): 0 sends and receives without delay instead of at the baud rate. `boot_baud` (115200): rate
+//! at which the boot loader has left the part running; 0 = reset state.
 //!
-//! Outputs: 0 = UARTINTR. No inputs. Clock: UARTCLK, 24 MHz unless given.
+//! Outputs: 0 = UARTINTR. No inputs. Clock: UARTCLK, 24 MHz unless the machine file gives another.
 
 use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
@@ -19,7 +18,7 @@ use std::collections::VecDeque;
 
 const PERIPHID: u32 = 0x0014_1011;
 const DEPTH: usize = 16;
-/// Bytes from outside that may wait for the line.
+/// Largest number of bytes from outside that wait for the line.
 const LINE_MAX: usize = 4096;
 
 const CR_UARTEN: u32 = 1 << 0;
@@ -47,12 +46,12 @@ pub(crate) struct Pl011 {
     clock: Clock,
     pace: bool,
     tx: VecDeque<u8>,
-    /// The byte on the wire and the cycle its stop bit ends; `u64::MAX` while idle.
+    /// The byte on the wire, and the cycle at which its stop bit ends (`u64::MAX` while idle).
     shifting: u8,
     tx_done: u64,
     sent: Vec<u8>,
     rx: VecDeque<u8>,
-    /// Bytes from outside not yet on the wire, and when the first of them has arrived.
+    /// Bytes from outside that have not arrived yet, and the cycle at which the first one arrives.
     line: VecDeque<u8>,
     rx_next: u64,
     timeout_at: u64,
@@ -63,7 +62,7 @@ pub(crate) struct Pl011 {
     line_control: u32,
     ibrd: u32,
     fbrd: u32,
-    /// Divisor in 1/64 of UARTCLK, latched by the write of LCRH.
+    /// Divisor of UARTCLK in 1/64. A write to LCRH latches it.
     divisor: u64,
     levels: u32,
     infrared: u32,
@@ -76,7 +75,7 @@ arm::state!(
 );
 
 impl Pl011 {
-    /// `clock` is UARTCLK; `boot_baud` 0 leaves the part in its reset state.
+    /// Makes a UART. `clock` is UARTCLK. `boot_baud` 0 leaves the UART in its reset state.
     pub(crate) fn new(clock: Clock, pace: bool, boot_baud: u64) -> Self {
         let mut uart = Pl011 {
             clock,
@@ -119,14 +118,14 @@ impl Pl011 {
         }
     }
 
-    /// Core cycles of `bits` bit times, rounded up.
+    /// Returns the core cycles of `bits` bit times, rounded up.
     fn bit_times(&self, bits: u64) -> u64 {
         // A bit is 16 periods of the baud rate generator: 16 * divisor / 64 of UARTCLK.
         let n = u128::from(bits) * u128::from(self.divisor) * u128::from(self.clock.cpu_hz);
         n.div_ceil(4 * u128::from(self.clock.hz)) as u64
     }
 
-    /// Core cycles of one character: start, data, parity, stop.
+    /// Returns the core cycles of one character with its start, data, parity and stop bits.
     fn frame(&self) -> u64 {
         let l = self.line_control;
         let bits = 1 + 5 + ((l >> 5) & 3) + ((l >> 1) & 1) + 1 + ((l >> 3) & 1);
@@ -160,7 +159,7 @@ impl Pl011 {
         self.trigger(3)
     }
 
-    /// Moves the next byte to the shifter if that is free.
+    /// Moves the next byte to the shifter, if the shifter is free.
     fn start_tx(&mut self, now: u64) {
         if self.tx_done != u64::MAX || !self.enabled(CR_TXE) {
             return;
@@ -172,7 +171,7 @@ impl Pl011 {
         self.shifting = byte;
         self.tx_done = now.saturating_add(self.frame());
         let passed = before > self.tx_trigger() && self.tx.len() <= self.tx_trigger();
-        // Without pace the FIFO never fills, so its level never passes the trigger from above.
+        // Without pacing the FIFO never fills, so its level never passes the trigger from above.
         if passed || !self.pace {
             self.raw |= INT_TX;
         }
@@ -189,7 +188,7 @@ impl Pl011 {
         self.start_tx(at);
     }
 
-    /// A character is complete at the receiver.
+    /// Takes a complete character into the receive FIFO.
     fn arrive(&mut self, at: u64, byte: u8) {
         if self.rx.len() >= self.depth() {
             self.overrun = true;
@@ -265,7 +264,7 @@ impl Pl011 {
 
     fn flags(&self) -> u32 {
         let depth = self.depth();
-        // Clear to send, data set ready, carrier: a cable with everything asserted.
+        // Clear to send, data set ready, and carrier detect are asserted.
         let modem = if self.control & CR_LBE == 0 {
             0x007
         } else {
@@ -300,7 +299,7 @@ impl Pl011 {
         }
         let before = self.flags();
         self.control = value & 0xff87;
-        // In loopback the modem inputs follow the outputs; changes raise their interrupts.
+        // In loopback the modem inputs follow the outputs. Their changes raise interrupts.
         let changed = before ^ self.flags();
         for (flag, int) in [
             (0x100, 1 << 0),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Claims about the PL011.
+//! Tests of the PL011.
 
 use super::*;
 
@@ -7,7 +7,7 @@ const CLOCK: Clock = Clock {
     cpu_hz: 240_000_000,
     hz: 24_000_000,
 };
-/// 24 MHz / (16 * 13 1/64) = 115246 baud; ten bits of it in cycles of 240 MHz.
+/// Ten bits at 24 MHz / (16 * 13 1/64) = 115246 baud, in cycles of 240 MHz.
 const FRAME: u64 = 10 * 833 * 10 / 4;
 const BIT: u64 = 833 * 10 / 4;
 

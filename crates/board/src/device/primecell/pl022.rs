@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PL022 synchronous serial port (DDI 0194), master, with nothing at the other end.
+//! PL022 synchronous serial port (DDI 0194) as a master, with nothing at the other end.
 //!
-//! Modelled: both FIFOs (8 deep), frames in the time the programmed clock gives them, loopback, the
-//! four interrupts. The input line reads as zeros. Refused: slave mode, DMA, the test registers.
+//! Modelled: both FIFOs (8 deep), frames that take the time of the programmed clock, loopback, and the four
+//! interrupts. The input line reads as zeros. Refused: slave mode, DMA, and the test registers.
 //!
-//! Outputs: 0 = SSPINTR. No inputs. Clock: SSPCLK, 24 MHz unless given.
+//! Outputs: 0 = SSPINTR. No inputs. Clock: SSPCLK, 24 MHz unless the machine file gives another.
 
 use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
@@ -27,7 +27,7 @@ pub(crate) struct Pl022 {
     cr1: u32,
     prescale: u32,
     mask: u32,
-    /// Overrun and receive timeout; the FIFO interrupts are levels.
+    /// Interrupts for overrun and receive timeout. The FIFO interrupts are levels.
     latched: u32,
     tx: VecDeque<u16>,
     rx: VecDeque<u16>,
@@ -39,7 +39,7 @@ pub(crate) struct Pl022 {
 arm::state!(Pl022: cr0, cr1, prescale, mask, latched, tx, rx, shifting, done, timeout_at; clock);
 
 impl Pl022 {
-    /// Disabled, FIFOs empty.
+    /// Makes a disabled port with empty FIFOs.
     pub(crate) fn new(clock: Clock) -> Self {
         Pl022 {
             clock,
@@ -60,7 +60,7 @@ impl Pl022 {
         (self.cr0 & 15) + 1
     }
 
-    /// Core cycles of `bits` bit times.
+    /// Returns the core cycles of `bits` bit times.
     fn bit_times(&self, bits: u64) -> u64 {
         let divisor = u64::from(self.prescale) * u64::from(((self.cr0 >> 8) & 0xff) + 1);
         self.clock.cycles(bits * divisor)
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_answers_without_loopback() {
+    fn without_loopback_zeros_are_received() {
         let mut p = port(CR1_ENABLE);
         p.write(0, 0x08, Width::Half, 0xff).unwrap();
         p.write(0, 0x14, Width::Half, INT_TIMEOUT).unwrap();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PL031 real-time clock (DDI 0224): a 32-bit count of seconds, a load and a match.
+//! PL031 real-time clock (DDI 0224): a 32-bit count of seconds with load and match registers.
 //!
-//! Value: `epoch` (1700000000): seconds since 1970 at power-on, so that runs repeat.
+//! Value: `epoch` (1700000000): seconds since 1970 at power-on. It is fixed, so that runs are repeatable.
 //!
-//! Outputs: 0 = RTCINTR. No inputs. Clock: CLK1HZ, 1 Hz unless given.
+//! Outputs: 0 = RTCINTR. No inputs. Clock: CLK1HZ, 1 Hz unless the machine file gives another.
 
 use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
@@ -15,7 +15,7 @@ const PERIPHID: u32 = 0x0004_1031;
 #[derive(Clone, Debug)]
 pub(crate) struct Pl031 {
     clock: Clock,
-    /// Count when tick 0 of the 1 Hz clock passed (wrapping).
+    /// Count at tick 0 of the 1 Hz clock (wrapping).
     offset: u32,
     load: u32,
     target: u32,
@@ -28,7 +28,7 @@ pub(crate) struct Pl031 {
 arm::state!(Pl031: offset, load, target, mask, raised, match_at; clock);
 
 impl Pl031 {
-    /// A clock that showed `epoch` at power-on.
+    /// Makes a clock that shows `epoch` at power-on.
     pub(crate) fn new(clock: Clock, epoch: u32) -> Self {
         let mut rtc = Pl031 {
             clock,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! PL041 advanced audio codec interface (DDI 0173) without a codec.
 //!
-//! Without a codec there is no bit clock: a slot written stays in the transmitter, busy, until the
-//! link is reset, so a driver's probe times out. Refused: the data FIFOs.
+//! Without a codec there is no bit clock. A slot that the guest writes stays in the busy transmitter until the link is
+//! reset, so the probe of a driver times out. Refused: the data FIFOs.
 //!
 //! Outputs: 0 = AACIINTR (never raised). No inputs.
 
@@ -32,13 +32,13 @@ pub(crate) struct Pl041 {
 
 arm::state!(Pl041: channels, busy, slot_mask, control, reset, sync);
 
-/// Channel and register of it (RXCR, TXCR, SR, ISR, IE).
+/// Returns channel and register within the channel (RXCR, TXCR, SR, ISR, IE).
 fn channel(reg: u32) -> (usize, u32) {
     ((reg / 0x14) as usize, reg % 0x14)
 }
 
 impl Pl041 {
-    /// Reset state.
+    /// Makes an interface in its reset state.
     pub(crate) fn new() -> Self {
         Self::default()
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PL050 keyboard and mouse interface (DDI 0143) with nothing plugged in.
+//! PL050 keyboard and mouse interface (DDI 0143) without a keyboard or mouse.
 //!
-//! Without a device nothing drives the clock line: a byte written stays in the transmitter, busy,
-//! until the interface is disabled. Nothing is ever received.
+//! Nothing drives the clock line. A byte that the guest writes stays in the busy transmitter until the interface is
+//! disabled. Nothing is ever received.
 //!
 //! Outputs: 0 = KMIINTR. No inputs.
 
@@ -14,7 +14,7 @@ const CR_ENABLE: u32 = 1 << 2;
 const CR_TX_INT: u32 = 1 << 3;
 const STAT_TX_EMPTY: u32 = 1 << 6;
 const STAT_TX_BUSY: u32 = 1 << 5;
-/// Both wires pulled up.
+/// Both wires are pulled up.
 const STAT_IDLE_WIRES: u32 = 3;
 
 /// The interface's state.
@@ -28,7 +28,7 @@ pub(crate) struct Pl050 {
 arm::state!(Pl050: control, divisor, sending);
 
 impl Pl050 {
-    /// Disabled.
+    /// Makes a disabled interface.
     pub(crate) fn new() -> Self {
         Self::default()
     }
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_byte_for_nobody_stays_until_disabled() {
+    fn a_sent_byte_stays_until_the_interface_is_disabled() {
         let mut k = Pl050::new();
         k.write(0, 0x00, Width::Byte, 0x14).unwrap();
         assert_eq!(k.read(0, 0x04, Width::Byte), Ok(0x43));

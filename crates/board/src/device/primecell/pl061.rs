@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! PL061 GPIO (DDI 0190): eight pins, masked data accesses, edge and level interrupts.
 //!
-//! Outputs: 0 = GPIOINTR; 1..=8 = the level driven on pin 0 to 7 (low while the pin is an input).
-//! Inputs: pin 0 to 7 of the port, seen while the pin is an input; low until driven. Mode control by
-//! AFSEL is recorded only: the board's pins have no second function.
+//! Outputs: 0 = GPIOINTR; 1..=8 = level that the port drives on pins 0 to 7 (low while the pin is an input). Inputs:
+//! pins 0 to 7, which the port sees while the pin is an input; low until driven. AFSEL only holds its value: the
+//! board's pins have no second function.
 
 use crate::device::{Device, Unmodelled, regs};
 use arm::Width;
@@ -27,7 +27,7 @@ pub(crate) struct Pl061 {
 arm::state!(Pl061: outside, data, dir, level_sense, both_edges, event, enable, edges, alternate);
 
 impl Pl061 {
-    /// All pins are inputs.
+    /// Makes a port whose pins are all inputs.
     pub(crate) fn new() -> Self {
         Self::default()
     }
@@ -41,7 +41,7 @@ impl Pl061 {
         (self.edges & !self.level_sense) | (active & self.level_sense)
     }
 
-    /// Runs `change`, then latches the edges it made.
+    /// Applies `change`, and latches the edges that it causes.
     fn with_edges(&mut self, change: impl FnOnce(&mut Self)) {
         let before = self.pins();
         change(self);
@@ -70,7 +70,7 @@ impl Pl061 {
         let value = value & 0xff;
         match reg {
             0x000..=0x3fc => {
-                // Only pins that are outputs take the value (DDI 0190, 3.3.1).
+                // Only output pins take the value (DDI 0190, 3.3.1).
                 let mask = (reg >> 2) & self.dir;
                 self.with_edges(|g| g.data = (g.data & !mask) | (value & mask));
             }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! PL080 and PL081 DMA controllers (DDI 0196, DDI 0218): registers and identification only.
 //!
-//! The PL080 has eight channels, the PL081 two. Enabling a channel or asking for a transfer by
-//! software is refused: no transfer is modelled.
+//! The PL080 has eight channels, the PL081 two. No transfer is modelled: enabling a channel is refused, and so is a
+//! software request for a transfer.
 //!
 //! Outputs: 0 = DMACINTR (never raised). No inputs.
 
@@ -24,7 +24,7 @@ pub(crate) struct Pl080 {
 arm::state!(Pl080: config, sync, regs; name, periphid, channels);
 
 impl Pl080 {
-    /// The eight-channel part, disabled.
+    /// Makes a PL080 with eight disabled channels.
     pub(crate) fn eight_channels() -> Self {
         let (name, periphid, channels) = ("pl080", 0x0a04_1080, 8);
         Pl080 {
@@ -37,7 +37,7 @@ impl Pl080 {
         }
     }
 
-    /// The two-channel part, disabled.
+    /// Makes a PL081 with two disabled channels.
     pub(crate) fn two_channels() -> Self {
         Pl080 {
             name: "pl081",

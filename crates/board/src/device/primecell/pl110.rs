@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PL110 colour LCD controller (DDI 0161), Versatile variant: the control register is at 0x18 and
-//! the interrupt mask at 0x1c, the other way round than in the manual (DUI 0224, 4.6).
+//! PL110 colour LCD controller (DDI 0161) in the Versatile variant: the control register is at 0x18 and the interrupt
+//! mask at 0x1c, in reverse of the manual (DUI 0224, 4.6).
 //!
-//! Modelled: the registers, the palette, and the end of each frame, which raises two interrupts. A
-//! frame lasts as long as the timing registers say at CLCDCLK. Nothing is drawn: an enabled controller
-//! says so in a note, as its reading of the picture would take memory bandwidth that the model does not
-//! account for. Nor is the programmable oscillator behind CLCDCLK: its rate is fixed.
+//! Modelled: the registers, the palette, and the end of each frame, which raises two interrupts. A frame lasts as long
+//! as the timing registers say at CLCDCLK. Not modelled: drawing, and the memory bandwidth that reading the picture
+//! takes; a note says so while the controller is enabled. Not modelled either: the programmable oscillator of CLCDCLK,
+//! whose rate is fixed.
 //!
-//! Outputs: 0 = CLCDINTR. No inputs. Clock: CLCDCLK, 25 MHz unless given.
+//! Outputs: 0 = CLCDINTR. No inputs. Clock: CLCDCLK, 25 MHz unless the machine file gives another.
 
 use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
@@ -15,24 +15,24 @@ use arm::{Damaged, Width};
 
 const PERIPHID: u32 = 0x0004_1110;
 const ENABLE: u32 = 1 << 0;
-/// LNBU, next base update, and VCOMP, vertical compare: both at the end of a frame.
+/// Interrupts at the end of a frame: LNBU (next base update) and VCOMP (vertical compare).
 const FRAME: u32 = 1 << 2 | 1 << 3;
-/// Bypass of the pixel clock's divider, in TIM2.
+/// Bit of TIM2: bypasses the divider of the pixel clock.
 const BYPASS: u32 = 1 << 26;
 
 /// The controller's state.
 #[derive(Clone, Debug)]
 pub(crate) struct Pl110 {
-    /// TIM0 to TIM3, UPBASE, LPBASE.
+    /// Registers TIM0 to TIM3, UPBASE, LPBASE.
     held: [u32; 6],
     control: u32,
     mask: u32,
     palette: [u32; 128],
-    /// Interrupts that were not cleared.
+    /// Raised interrupts that are not cleared.
     raised: u32,
     /// Tick of CLCDCLK at which the frame began.
     began: u64,
-    /// First core cycle behind the frame; `u64::MAX` when none is shown.
+    /// First core cycle after the frame; `u64::MAX` when no frame is shown.
     ends_at: u64,
     clock: Clock,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Pl110 {
 arm::state!(Pl110: held, control, mask, palette, raised, began; clock, ends_at => restored);
 
 impl Pl110 {
-    /// Disabled.
+    /// Makes a disabled controller.
     pub(crate) fn new(clock: Clock) -> Self {
         Pl110 {
             held: [0; 6],
@@ -54,7 +54,7 @@ impl Pl110 {
         }
     }
 
-    /// Ticks of CLCDCLK in a frame (DDI 0161, 3.2.2 to 3.2.4).
+    /// Returns the ticks of CLCDCLK in a frame (DDI 0161, 3.2.2 to 3.2.4).
     fn frame(&self) -> u64 {
         let field =
             |reg: usize, at: u32, bits: u32| u64::from(self.held[reg] >> at & ((1 << bits) - 1));
@@ -68,7 +68,7 @@ impl Pl110 {
         line * lines * divisor
     }
 
-    /// A frame begins with the tick `at`, if the controller is on.
+    /// Begins a frame at tick `at`, if the controller is enabled.
     fn begin(&mut self, at: u64) {
         self.began = at;
         self.ends_at = match self.control & ENABLE {
@@ -82,7 +82,7 @@ impl Pl110 {
         Ok(())
     }
 
-    /// Takes every frame that ended up to `now` into account.
+    /// Accounts for all frames that have ended by `now`.
     fn sync(&mut self, now: u64) {
         if now >= self.ends_at {
             self.raised |= FRAME;
@@ -133,7 +133,7 @@ impl Device for Pl110 {
     fn note(&self) -> Option<&'static str> {
         let on = self.control & ENABLE != 0;
         on.then_some(
-            "the LCD is on: it draws nothing, and takes no memory bandwidth as a real one does",
+            "the LCD is on, but draws nothing and takes no memory bandwidth: a real board is slower",
         )
     }
 
@@ -148,7 +148,7 @@ impl Device for Pl110 {
 
     fn write(&mut self, now: u64, offset: u32, width: Width, value: u32) -> Result<(), Unmodelled> {
         self.sync(now);
-        // On AHB, with byte lanes: the palette is memory.
+        // The palette is memory on AHB and has byte lanes.
         if (0x200..0x400).contains(&offset) {
             let word = &mut self.palette[((offset - 0x200) / 4) as usize];
             *word = regs::merge(*word, offset, width, value);
@@ -159,7 +159,8 @@ impl Device for Pl110 {
         })
     }
 
-    /// Frames that nobody waits for are counted when somebody looks.
+    /// Returns the end of the frame, if its interrupt is enabled and not raised. Other ends are accounted for at the
+    /// next access.
     fn deadline(&self) -> u64 {
         if self.mask & FRAME & !self.raised == 0 {
             u64::MAX
@@ -191,14 +192,14 @@ mod tests {
     #[test]
     fn each_frame_ends_with_an_interrupt() {
         let mut l = lcd();
-        // VGA as Linux sets it up: 800 times 525 pixels.
+        // VGA as Linux sets it up: 800 by 525 pixels.
         for (reg, value) in [(0, 0x2f_0f_5f_9c), (4, 0x20_0b_05_df), (8, BYPASS)] {
             l.write(0, reg, Width::Word, value).unwrap();
         }
         let frame = 10 * l.frame();
         assert_eq!(l.frame(), (640 + 96 + 16 + 48) * (480 + 2 + 11 + 32));
         l.write(1000, 0x18, Width::Word, ENABLE).unwrap();
-        assert_eq!(l.deadline(), u64::MAX, "nobody waits");
+        assert_eq!(l.deadline(), u64::MAX, "the interrupt is masked");
         l.write(1000, 0x1c, Width::Word, 4).unwrap();
         assert_eq!(l.deadline(), 1000 + frame);
         l.tick(l.deadline());
@@ -207,7 +208,7 @@ mod tests {
         assert_eq!(l.read(frame + 2000, 0x20, Width::Word), Ok(FRAME));
         l.write(frame + 2000, 0x28, Width::Word, 4).unwrap();
         assert_eq!((l.outputs(), l.deadline()), (0, 1000 + 2 * frame));
-        // Frames missed while nobody looked are one interrupt.
+        // Several ends of frames without an access raise one interrupt.
         l.tick(1005 + 9 * frame);
         l.write(1005 + 9 * frame, 0x28, Width::Word, 4).unwrap();
         assert_eq!((l.outputs(), l.deadline()), (0, 1000 + 10 * frame));
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn an_enabled_one_says_what_it_does_not_do() {
+    fn an_enabled_controller_has_a_note() {
         let mut l = lcd();
         l.write(0, 0x1c, Width::Word, 4).unwrap();
         assert_eq!(l.note(), None);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PL180 and PL181 multimedia card interfaces (DDI 0172, DDI 0205) with an empty slot.
+//! PL180 and PL181 multimedia card interfaces (DDI 0172, DDI 0205) with empty slots.
 //!
-//! Commands take their time on the bus: one without response is sent after 48 card clocks, one that
-//! waits for a response times out 64 clocks later. A data read times out after DATATIMER clocks.
-//! Refused: data writes (no card can take them), commands that wait for a card's interrupt, DMA.
+//! Commands take their time on the bus. A command without response takes 48 card clocks. A command that waits for a
+//! response times out 64 clocks later. A data read times out after DATATIMER clocks. Refused: data writes (there is no
+//! card), commands that wait for a card's interrupt, and DMA.
 //!
 //! Outputs: 0 = MCIINTR0, 1 = MCIINTR1. No inputs (card detection is in the system registers).
-//! Clock: MCLK, 24 MHz unless given.
+//! Clock: MCLK, 24 MHz unless the machine file gives another.
 
 use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
@@ -45,9 +45,9 @@ pub(crate) struct Pl180 {
     data_control: u32,
     status: u32,
     masks: [u32; 2],
-    /// Core cycle at which the command on the bus is over.
+    /// Core cycle at which the command on the bus ends.
     command_done: u64,
-    /// Core cycle at which the data read has waited long enough.
+    /// Core cycle at which the data read times out.
     data_done: u64,
 }
 
@@ -57,7 +57,7 @@ arm::state!(
 );
 
 impl Pl180 {
-    /// The PL180, powered off.
+    /// Makes a PL180, powered off.
     pub(crate) fn new(mclk: Clock) -> Self {
         Pl180 {
             name: "pl180",
@@ -77,7 +77,7 @@ impl Pl180 {
         }
     }
 
-    /// The PL181, powered off.
+    /// Makes a PL181, powered off.
     pub(crate) fn pl181(mclk: Clock) -> Self {
         Pl180 {
             name: "pl181",
@@ -86,7 +86,7 @@ impl Pl180 {
         }
     }
 
-    /// Core cycle `card_clocks` after `now`; never while the card has no power or clock.
+    /// Returns the core cycle `card_clocks` after `now`; `u64::MAX` while the card has no power or clock.
     fn after(&self, now: u64, card_clocks: u64) -> u64 {
         if self.power & 3 != POWER_ON || self.clock & CLOCK_ENABLE == 0 {
             return u64::MAX;
@@ -126,7 +126,7 @@ impl Pl180 {
             return Ok(());
         }
         if value & CMD_WAITS != 0 {
-            return Err("commands that wait for the card are not modelled");
+            return Err("commands that wait for a card's interrupt are not modelled");
         }
         let clocks = if value & CMD_RESPONSE != 0 {
             48 + 64
@@ -159,7 +159,7 @@ impl Pl180 {
             0x04 => self.clock,
             0x08 => self.argument,
             0x0c => self.command,
-            0x10..=0x20 => 0, // no response ever
+            0x10..=0x20 => 0, // there is never a response
             0x24 => self.data_timer,
             0x28 => self.data_length,
             0x2c => self.data_control,
@@ -228,7 +228,7 @@ impl Device for Pl180 {
 mod tests {
     use super::*;
 
-    /// Powered, card clock = MCLK / 4.
+    /// Makes an interface with power and a card clock of MCLK / 4.
     fn slot() -> Pl180 {
         let mut m = Pl180::pl181(Clock {
             cpu_hz: 240,

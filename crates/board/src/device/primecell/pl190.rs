@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! PL190 vectored interrupt controller (DDI 0181).
 //!
-//! 32 lines, each IRQ or FIQ, software interrupts, sixteen vectored slots above the default vector.
-//! Reading VECTADDR takes the most urgent IRQ into service and masks its level and those below until
-//! VECTADDR is written. Not modelled: the test registers (ITCR may be written with 0), the daisy
-//! chain, and protection mode (the bus does not carry the privilege of an access).
+//! Modelled: 32 lines, each IRQ or FIQ, software interrupts, and sixteen vectored slots above the default vector. A
+//! read of VECTADDR takes the most urgent IRQ into service and masks its level and all lower levels until the guest
+//! writes VECTADDR. Not modelled: the test registers (ITCR may be written with 0), the daisy chain, and protection
+//! mode, since the bus does not carry the privilege of an access.
 //!
-//! Outputs: 0 = nIRQ, 1 = nFIQ (active true). Inputs: pin n = VICINTSOURCE\[n\].
+//! Outputs: 0 = nIRQ, 1 = nFIQ (active high here). Inputs: pin n = VICINTSOURCE\[n\].
 
 use crate::device::{Device, Unmodelled, regs};
 use arm::Width;
 
 const PERIPHID: u32 = 0x0004_1190;
 const SLOTS: usize = 16;
-/// Level of interrupts without a slot.
+/// Level of the interrupts without a slot.
 const DEFAULT_LEVEL: usize = SLOTS;
-/// Nothing in service.
+/// In place of a level: no interrupt is in service.
 const IDLE: u8 = SLOTS as u8 + 1;
 const SLOT_ENABLE: u32 = 1 << 5;
 
@@ -29,9 +29,9 @@ pub(crate) struct Pl190 {
     default_address: u32,
     address: [u32; SLOTS],
     control: [u32; SLOTS],
-    /// For each level, the lines at it or at a more urgent one.
+    /// For each level, the lines at this level or at a more urgent one.
     covered: [u32; SLOTS + 1],
-    /// Level in service, and those it interrupted.
+    /// Level in service, and the levels that it interrupted.
     level: u8,
     stack: Vec<u8>,
 }
@@ -41,7 +41,7 @@ arm::state!(
 );
 
 impl Pl190 {
-    /// All lines disabled.
+    /// Makes a controller with all lines disabled.
     pub(crate) fn new() -> Self {
         let mut vic = Pl190 {
             input: 0,
@@ -82,7 +82,7 @@ impl Pl190 {
         self.raw() & self.enable & self.select
     }
 
-    /// Requests more urgent than what is in service.
+    /// Returns the requests that are more urgent than the interrupt in service.
     fn urgent(&self) -> u32 {
         let pending = self.irq_status();
         match usize::from(self.level) {
@@ -95,7 +95,7 @@ impl Pl190 {
     fn acknowledge(&mut self) -> u32 {
         let urgent = self.urgent();
         if urgent == 0 {
-            // DDI 0181 leaves this undefined; the default vector, and nothing enters service.
+            // DDI 0181 leaves this case undefined. Here the default vector is read, and no interrupt enters service.
             return self.default_address;
         }
         let level = (0..SLOTS)
@@ -191,7 +191,7 @@ mod tests {
         v.write(0, reg, Width::Word, value).unwrap();
     }
 
-    /// Slot 0 serves line 4, slot 1 line 9, the rest goes to the default vector.
+    /// Makes a controller whose slot 0 serves line 4 and slot 1 line 9. Other lines go to the default vector.
     fn vectored() -> Pl190 {
         let mut v = Pl190::new();
         for (slot, line) in [(0, 4), (1, 9)] {

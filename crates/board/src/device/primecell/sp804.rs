@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! SP804 dual timer (DDI 0271).
 //!
-//! Two down-counters with prescaler: free-running, periodic and one-shot, 16 and 32 bits, background
-//! load. Nothing is ticked: a counter is a value and the tick at which it had it, and everything
-//! else is computed from the cycle stamp. Not modelled: the test registers, a separate enable per
-//! timer (TIMCLKEN is the device clock).
+//! Modelled: two down-counters with prescaler; free-running, periodic and one-shot mode; 16 and 32 bits; background
+//! load. A counter is a value with the tick at which it had that value. All else is computed from the cycle stamp. Not
+//! modelled: the test registers, and an enable for each timer (TIMCLKEN is the device clock).
 //!
-//! A load takes effect at the next timer clock edge, so a timer never fires early. In periodic mode
-//! the period is LOAD ticks (the equation in DDI 0271, 3.2.1): the tick that reaches zero reloads.
+//! A load takes effect at the next edge of the timer clock, so a timer never fires early. In periodic mode the period
+//! is LOAD ticks (the equation in DDI 0271, 3.2.1): the tick that reaches zero reloads.
 //!
-//! Outputs: 0 = TIMINTC (either), 1 = TIMINT1, 2 = TIMINT2. No inputs. Clock: TIMCLK, 1 MHz unless
-//! given.
+//! Outputs: 0 = TIMINTC (either timer), 1 = TIMINT1, 2 = TIMINT2. No inputs. Clock: TIMCLK, 1 MHz unless the machine
+//! file or the device tree gives another.
 
 use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
@@ -53,12 +52,12 @@ impl Counter {
         }
     }
 
-    /// Timer clock ticks per count.
+    /// Returns the ticks of the timer clock per count.
     fn divisor(&self) -> u64 {
         match (self.control >> 2) & 3 {
             0 => 1,
             1 => 16,
-            // 11 is undefined in DDI 0271; write() refuses it.
+            // 11 is undefined in DDI 0271. `write_control` refuses it.
             _ => 256,
         }
     }
@@ -80,7 +79,7 @@ impl Counter {
         self.control & ENABLE != 0 && !halted
     }
 
-    /// Counts from one zero to the next, once at zero.
+    /// Returns the counts from one zero to the next.
     fn period(&self) -> u64 {
         if self.control & PERIODIC != 0 {
             u64::from(self.load & self.mask())
@@ -89,7 +88,7 @@ impl Counter {
         }
     }
 
-    /// Ticks after `since` at which the count first reaches zero; `None` for never.
+    /// Returns the ticks from `since` to the first zero of the count; `None` if there is none.
     fn to_zero(&self) -> Option<u64> {
         if !self.running() {
             return None;
@@ -115,7 +114,7 @@ impl Counter {
         Ok(())
     }
 
-    /// Takes every zero up to `now` into account.
+    /// Accounts for all zeros up to `now`.
     fn sync(&mut self, now: u64) {
         if now < self.zero_at {
             return;
@@ -159,10 +158,10 @@ impl Counter {
 
     fn write_control(&mut self, now: u64, value: u32) -> Result<(), &'static str> {
         if value & 0xc == 0xc {
-            return Err("prescale 11 is undefined");
+            return Err("the manual leaves prescale 11 undefined");
         }
         self.count = self.value(now);
-        // Linux writes LOAD and then CONTROL: a load still waiting for its edge keeps waiting.
+        // Linux writes LOAD and then CONTROL: a load that waits for its clock edge keeps waiting.
         let waiting = self.since > self.tick_at(now);
         self.control = value & 0xff;
         self.since = self.tick_at(now) + u64::from(waiting);
@@ -174,7 +173,7 @@ impl Counter {
         self.raised && self.control & INT_ENABLE != 0
     }
 
-    /// When the output next changes by itself.
+    /// Returns the core cycle at which the output next changes by itself.
     fn deadline(&self) -> u64 {
         if self.raised || self.control & INT_ENABLE == 0 {
             u64::MAX
@@ -210,7 +209,7 @@ impl Counter {
                 self.raised = false;
             }
             0x18 => {
-                // Background load: from the next reload on. One already due uses the old value.
+                // A background load takes effect at the next reload. A reload that is already due uses the old value.
                 self.sync(now);
                 self.load = value;
                 self.replan();
@@ -231,7 +230,7 @@ pub(crate) struct Sp804 {
 arm::state!(Sp804: timers);
 
 impl Sp804 {
-    /// Timers stopped at 0xffffffff, 16-bit, free-running: the state after reset.
+    /// Makes a dual timer in its reset state: both timers stopped at 0xffffffff, 16-bit, free-running.
     pub(crate) fn new(clock: Clock) -> Self {
         Sp804 {
             timers: [Counter::new(clock), Counter::new(clock)],
@@ -302,7 +301,7 @@ mod tests {
         t.write(now, reg, Width::Word, value).unwrap();
     }
 
-    /// Calls tick() as the bus would until `end`, returns the cycles at which output 0 rose.
+    /// Calls `tick` as the bus would until `end`. Returns the cycles at which output 0 rises.
     fn edges(t: &mut Sp804, end: u64) -> Vec<u64> {
         let mut found = Vec::new();
         while t.deadline() <= end {

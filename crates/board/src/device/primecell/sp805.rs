@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! SP805 watchdog (DDI 0270): a down-counter whose first zero interrupts and whose second, with the
-//! interrupt still raised, asks for a reset.
+//! SP805 watchdog (DDI 0270): a down-counter. Its first zero raises an interrupt. A second zero, while the interrupt
+//! is still raised, requests a reset.
 //!
-//! Like the SP804's, the count is computed from the cycle stamp. Not modelled: the test registers.
+//! The count is computed from the cycle stamp, as in the SP804. Not modelled: the test registers.
 //!
-//! Outputs: 0 = WDOGINT, 1 = WDOGRES (stays up: the board resets or stops). No inputs. Clock:
-//! WDOGCLK, 24 MHz unless given.
+//! Outputs: 0 = WDOGINT, 1 = WDOGRES (stays high: the board resets or stops). No inputs. Clock: WDOGCLK, 24 MHz unless
+//! the machine file gives another.
 
 use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
@@ -33,7 +33,7 @@ pub(crate) struct Sp805 {
 arm::state!(Sp805: load, control, locked, raised, reset, count, since; clock);
 
 impl Sp805 {
-    /// Stopped, unlocked, all ones.
+    /// Makes a stopped, unlocked watchdog whose count has all bits set.
     pub(crate) fn new(clock: Clock) -> Self {
         Sp805 {
             clock,
@@ -64,7 +64,7 @@ impl Sp805 {
             self.since = self.zero_tick();
             self.count = self.load.max(1);
             if settled {
-                // Nothing but the count changes from here on.
+                // From here on only the count changes.
                 let period = u64::from(self.count);
                 self.since += (tick - self.since) / period * period;
             }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! SP810 PrimeXsys system controller (DDI 0254), as the boot loader leaves it: normal mode, PLL on.
+//! SP810 PrimeXsys system controller (DDI 0254) in the state that the boot loader leaves: normal mode, PLL on.
 //!
-//! Modelled: SCCTRL (with the timer clock selects, which are recorded only: the board file gives
-//! each timer its effective clock), the mode status, and the registers that just hold a value.
-//! Refused: leaving normal mode (the core's clock would change) and the test registers.
+//! Modelled: SCCTRL, the mode status, and the registers that only hold a value. The timer clock selects in SCCTRL have
+//! no effect: the machine file gives each timer its effective clock. Refused: leaving normal mode, which would change
+//! the core's clock, and the test registers.
 //!
 //! No outputs, no inputs.
 
@@ -26,7 +26,7 @@ pub(crate) struct Sp810 {
 arm::state!(Sp810: control, held, clocks);
 
 impl Sp810 {
-    /// Normal mode, REFCLK selected for every timer.
+    /// Makes a controller in normal mode, with REFCLK selected for every timer.
     pub(crate) fn new() -> Self {
         Sp810 {
             control: NORMAL,

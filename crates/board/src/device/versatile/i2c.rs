@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Versatile two-wire serial bus register (DUI 0224, 4.21): two open-drain wires driven by software.
 //!
-//! No device answers (the DS1338 clock of the real board is left out: time comes from the PL031), so
-//! both wires read back as driven and every address is met with a NAK.
+//! No device answers: both wires read back as driven, and every address gets a NAK. The DS1338 clock of the real board
+//! is left out, since the PL031 gives the time.
 //!
 //! No outputs, no inputs.
 
 use crate::device::{Device, Unmodelled, regs};
 use arm::Width;
 
-/// The wires as driven: bit 0 = SCL, bit 1 = SDA.
+/// Levels that software drives: bit 0 = SCL, bit 1 = SDA.
 #[derive(Clone, Debug)]
 pub(crate) struct VersatileI2c {
     wires: u32,
@@ -18,7 +18,7 @@ pub(crate) struct VersatileI2c {
 arm::state!(VersatileI2c: wires);
 
 impl VersatileI2c {
-    /// Both wires released.
+    /// Makes a register with both wires released.
     pub(crate) fn new() -> Self {
         VersatileI2c { wires: 3 }
     }

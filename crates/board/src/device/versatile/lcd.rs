@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Versatile character LCD interface (DUI 0224, 4.5) in front of a display that is never busy.
+//! Versatile character LCD interface (DUI 0224, 4.5) with a display that is never busy.
 //!
-//! Commands and characters are taken and forgotten: no display is modelled. A read of the busy flag
-//! gives two nibbles, each ready at once.
+//! Commands and characters have no effect: no display is modelled. A read of the busy flag gives two nibbles, each
+//! ready at once.
 //!
-//! Outputs: 0 = access complete, while enabled in the mask. No inputs.
+//! Outputs: 0 = access complete, while the mask enables it. No inputs.
 
 use crate::device::{Device, Unmodelled, regs};
 use arm::Width;
@@ -16,14 +16,14 @@ const VALID: u32 = 1 << 8;
 pub(crate) struct VersatileLcd {
     complete: bool,
     mask: bool,
-    /// Whether the second nibble of a read follows when the first has been taken.
+    /// Whether the second nibble of a read is still to come.
     second: bool,
 }
 
 arm::state!(VersatileLcd: complete, mask, second);
 
 impl VersatileLcd {
-    /// Idle.
+    /// Makes an idle interface.
     pub(crate) fn new() -> Self {
         Self::default()
     }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Versatile PCI bridge control registers (DUI 0224, 4.18) on a board outside a backplane.
+//! Versatile PCI bridge control registers (DUI 0224, 4.18) on a board without a backplane.
 //!
-//! The window registers hold what is written; there is no bus behind them and no configuration
-//! space. The system registers say "no backplane", so Linux leaves the bridge alone.
+//! The window registers hold their values. There is no bus behind them and no configuration space. The system
+//! registers report that there is no backplane, so Linux leaves the bridge alone.
 //!
 //! Outputs: 0 to 3 = PCI interrupts A to D (never raised). No inputs.
 
 use crate::device::{Device, Unmodelled, regs};
 use arm::Width;
 
-/// IMAP0 to 2, SELFID, FLAGS, SMAP0 to 2.
+/// Registers IMAP0 to 2, SELFID, FLAGS, SMAP0 to 2.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct VersatilePci {
     held: [u32; 8],
@@ -18,7 +18,7 @@ pub(crate) struct VersatilePci {
 arm::state!(VersatilePci: held);
 
 impl VersatilePci {
-    /// All windows at 0.
+    /// Makes a bridge with all windows at 0.
     pub(crate) fn new() -> Self {
         Self::default()
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Versatile secondary interrupt controller (DUI 0224, 4.17): 32 lines in an FPGA, collected on one
-//! line of the primary controller, with a pass-through for lines 21 to 30.
+//! Versatile secondary interrupt controller (DUI 0224, 4.17) in an FPGA: it combines 32 lines into one line of the
+//! primary controller, and can pass through lines 21 to 30.
 //!
-//! Outputs: 0 = the collected request (VIC 31); 21..=30 = passed through while the PICEN bit is set
+//! Outputs: 0 = the combined request (VIC 31); 21..=30 = lines that are passed through while their PICEN bit is set
 //! (VIC 21 to 30). Inputs: pin n = SIC source n.
 
 use crate::device::{Device, Unmodelled, regs};
@@ -23,7 +23,7 @@ pub(crate) struct VersatileSic {
 arm::state!(VersatileSic: input, soft, enable, pass);
 
 impl VersatileSic {
-    /// All lines disabled.
+    /// Makes a controller with all lines disabled.
     pub(crate) fn new() -> Self {
         Self::default()
     }
@@ -53,7 +53,7 @@ impl VersatileSic {
             0x14 => self.soft &= !value,
             0x20 => self.pass |= value & PASS,
             0x24 => self.pass &= !value,
-            // Linux clears the FIQ enables of the Integrator's controller, which this one lacks.
+            // Linux clears the FIQ enables, which the Integrator's controller has and this one lacks.
             0x2c => {}
             _ => return Err(regs::NO_REGISTER),
         }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Versatile PB status and system control registers (DUI 0224, 4.2 to 4.9).
 //!
-//! Modelled: identification, LEDs, the oscillator registers (values only), the lock, both counters,
-//! flags, reset, and "nothing there" for PCI backplane, memory cards and user switches.
+//! Modelled: identification, LEDs, the oscillator registers (values only), the lock, both counters, flags, and reset.
+//! PCI backplane, memory cards and user switches read as absent.
 //!
-//! Outputs: 0 = board reset requested (RESETCTL bit 8, while unlocked). Bits 1..=8: LEDs S6LED0 to 7.
-//! Inputs: 0 and 1 = card present in MMC slot 0 and 1. Clock: the 24 MHz crystal unless given.
+//! Outputs: 0 = request to reset the board (RESETCTL bit 8, while unlocked); 1..=8 = LEDs S6LED0 to 7. Inputs: 0 and 1
+//! = card present in MMC slots 0 and 1. Clock: the 24 MHz crystal, unless the machine file gives another.
 
 use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
@@ -28,7 +28,7 @@ pub(crate) struct VersatileSysreg {
     nv_flags: u32,
     reset: u32,
     cards: u32,
-    /// FLASH, CLCD.
+    /// Registers FLASH and CLCD.
     flash: u32,
     clcd: u32,
     dma_map: [u32; 3],
@@ -40,7 +40,7 @@ arm::state!(
 );
 
 impl VersatileSysreg {
-    /// State after power-on; `clock` is the crystal the 24 MHz counter counts.
+    /// Makes the register block in its power-on state. The 24 MHz counter counts `clock`, a crystal.
     pub(crate) fn new(clock: Clock) -> Self {
         VersatileSysreg {
             clock,
