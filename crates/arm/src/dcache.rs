@@ -2,8 +2,8 @@
 //! Data cache: virtually indexed, virtually tagged by MVA, holds the data (`DDI0198D 4`).
 //!
 //! Each line keeps the physical address from which it was filled, so a write-back needs no translation. It
-//! has two dirty bits, one for each half of 16 bytes. Read misses allocate a line. On XScale, write misses in
-//! pages that ask for it and an operation that reads nothing allocate lines, too.
+//! has two dirty bits, one for each half of 16 bytes. Read misses allocate a line. XScale also allocates on
+//! write misses in pages that ask for it, and by an operation that reads nothing.
 //!
 //! XScale also has a mini data cache, whose lines follow those of the main cache here. The page decides which
 //! of the two is filled; a lookup finds a line in either.
@@ -89,9 +89,7 @@ impl State for DCache {
         };
         match self.scan < self.tags.len() && lines.all(placed) {
             true => Ok(()),
-            false => Err(Damaged(
-                "a line or the scan position of the D-cache is invalid",
-            )),
+            false => Err(Damaged("a D-cache line or the scan is invalid")),
         }
     }
 }
@@ -200,7 +198,7 @@ impl DCache {
         self.empty(first + way as usize)
     }
 
-    /// Does the same in the mini data cache.
+    /// Chooses and empties a line of the mini data cache for `mva`.
     pub fn allocate_mini(&mut self, mva: Mva) -> (usize, Option<Mva>, Option<Dirty>) {
         let first = self.mini_set(mva);
         let way = self
@@ -209,7 +207,7 @@ impl DCache {
         self.empty(first + way as usize)
     }
 
-    /// Does the same by the set's pointer, under every policy.
+    /// Chooses and empties the line at the set's pointer, under every policy.
     pub fn allocate_in_turn(&mut self, mva: Mva) -> (usize, Option<Mva>, Option<Dirty>) {
         let first = self.set(mva.0) << self.way_shift;
         let way = self.victim.choose_in_turn(first);

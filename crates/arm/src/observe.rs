@@ -170,7 +170,7 @@ pub enum Event<'a> {
         pa: Pa,
         halves: u8,
     },
-    /// A whole cache was invalidated. Each line that the invalidation loses was reported before.
+    /// A whole cache was invalidated. The lines of a D-cache were reported before, one by one.
     InvalidateAll { side: Side },
     /// Entry `entry` of a TLB was loaded for `mva` and covers `bytes` around it. A `locked` entry survives an
     /// invalidate-all.
@@ -206,7 +206,7 @@ pub enum Reaction {
     Continue,
     /// Report the next use of every TLB entry again.
     DropTranslations,
-    /// Do the same as for [`Reaction::DropTranslations`], and end the loop after this instruction, so that
-    /// [`crate::Signals::attention`] makes [`crate::Cpu::run`] return.
+    /// Report the next uses again, as for [`Reaction::DropTranslations`], and end the loop after this
+    /// instruction, so that [`crate::Signals::attention`] makes [`crate::Cpu::run`] return.
     Stop,
 }

@@ -414,7 +414,7 @@ impl Biu {
         self.line_from(bus, granted, pa, line)
     }
 
-    /// Does the same for instructions. Goes ahead of pending writes and does not check them.
+    /// Fills a line for instructions. Goes ahead of pending writes and does not check them.
     #[inline(always)]
     pub fn fetch_line<B: Bus>(
         &mut self,

@@ -132,7 +132,8 @@ impl<B: Bus> Cpu<B> {
         self.wait_by_stage_and_execute_any(op);
     }
 
-    /// Does the same for any operation. It is a separate function, so that its caller needs no stack frame.
+    /// Executes any operation with pending results or operands of different stages. A separate function, so
+    /// that `wait_by_stage_and_execute` needs no stack frame.
     #[inline(never)]
     fn wait_by_stage_and_execute_any(&mut self, op: Op<B>) {
         let (pending, scoreboard) = (self.interlock, self.behaviour().scoreboard);
@@ -163,8 +164,8 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Executes an operation on a core with a scoreboard. Pending results arrive during everything that takes
-    /// time, memory accesses included. Of the results from before the operation, those due one cycle later
-    /// remain, or none.
+    /// time, memory accesses included. After an operation of one cycle, earlier results due one cycle later
+    /// are still pending; after a longer one, none are.
     fn execute_beside(&mut self, op: Op<B>, passed: bool, pending: Interlock) {
         let before = self.cycles;
         self.interlock = Interlock::NONE;

@@ -74,7 +74,7 @@ impl<B: Bus> Cpu<B> {
         self.granted_store_at(self.data_mva(va), width, value)
     }
 
-    /// Does the same at an address that the FCSE has relocated.
+    /// Stores by a grant, at an address that the FCSE has relocated.
     #[inline(always)]
     fn granted_store_at(&mut self, mva: Mva, width: Width, value: u32) -> bool {
         if !Self::GRANTS {
@@ -307,7 +307,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Does the same on a core that fills lines for stores, or in the background.
+    /// Returns the line for a store on a core that fills lines for stores or in the background.
     #[inline(never)]
     fn line_to_store_if_filled(
         &mut self,

@@ -46,7 +46,7 @@ fn before_loads_that_evict<B: Bus>(descriptor: u32, bus: impl FnOnce(TestBus) ->
     cpu
 }
 
-/// Returns such a core after it has executed the code.
+/// Returns the core of [`before_loads_that_evict`] after it has executed the code.
 fn after_loads_that_evict<B: Bus>(descriptor: u32, bus: impl FnOnce(TestBus) -> B) -> Cpu<B> {
     let mut cpu = before_loads_that_evict(descriptor, bus);
     steps(&mut cpu, 4);

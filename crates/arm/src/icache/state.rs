@@ -36,7 +36,7 @@ impl<B: Bus> ICache<B> {
         cache
     }
 
-    /// Whether a line has words to execute. The prefetch buffer has if a sequential fetch may follow.
+    /// Whether a line has words to execute. The prefetch buffer has words if a sequential fetch may follow.
     fn is_filled(&self, line: usize) -> bool {
         match self.tags.get(line) {
             Some(tag) => tag & VALID != 0,

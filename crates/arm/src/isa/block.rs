@@ -168,7 +168,7 @@ fn execute_load<B: Bus, const PRE: bool, const UP: bool, const WRITE_BACK: bool>
     pend_last(cpu, list);
 }
 
-/// Does the same by the slow path. Nothing has been done before.
+/// Executes the load by the slow path. Nothing has been done before.
 #[inline(never)]
 fn execute_load_slowly<B: Bus, const PRE: bool, const UP: bool, const WRITE_BACK: bool>(
     cpu: &mut Cpu<B>,
@@ -193,7 +193,7 @@ fn execute_load_slowly<B: Bus, const PRE: bool, const UP: bool, const WRITE_BACK
     pend_last(cpu, list);
 }
 
-/// Does the same as [`execute_load_pc`] on a core where a failed condition takes time.
+/// Executes [`execute_load_pc`] on a core where a failed condition takes time. Checks the condition itself.
 fn execute_load_pc_if<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     if cpu.passes(op.insn() >> 28) {
         execute_load_pc(cpu, op);
@@ -276,7 +276,7 @@ fn execute_store<B: Bus, const PRE: bool, const UP: bool>(cpu: &mut Cpu<B>, op: 
     }
 }
 
-/// Does the same by the slow path. Nothing has been done before.
+/// Executes the store by the slow path. Nothing has been done before.
 #[inline(never)]
 fn execute_store_slowly<B: Bus, const PRE: bool, const UP: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let list = list(op.insn());

@@ -167,7 +167,7 @@ fn execute<B: Bus, const WHAT: u32, const INDEX: u32, const UP: bool, const KIND
     finish::<B, INDEX>(cpu, insn, moved, loaded, is_late(WHAT) || va & 3 != 0);
 }
 
-/// Does the same by the slow path. Nothing has been done before.
+/// Executes the transfer by the slow path. Nothing has been done before.
 #[inline(never)]
 fn execute_slowly<B: Bus, const WHAT: u32, const INDEX: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
@@ -271,7 +271,7 @@ pub(super) fn fails_late(insn: u32, core: &Core) -> bool {
     core.behaviour.late_failure && insn >> 28 != ALWAYS
 }
 
-/// Loads the pc on such a core. Checks the condition itself.
+/// Loads the pc on a core where a failed condition takes time. Checks the condition itself.
 fn load_pc_if<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     if cpu.passes(op.insn() >> 28) {
         transfer_pc(cpu, op);

@@ -85,7 +85,7 @@ pub(crate) fn mapped() -> Cpu<TestBus> {
     mapped_on(&ARM926EJS, TestBus::new(1 << 20), |bus| bus)
 }
 
-/// Returns such a core of another model, on a bus that `bus` makes from the RAM.
+/// Returns a mapped core of another model, on a bus that `bus` makes from the RAM.
 pub(crate) fn mapped_on<B: Bus>(
     core: &'static Core,
     mut ram: TestBus,

@@ -54,7 +54,7 @@ fn write_burst<B: Bus>(bus: &mut B, now: u64, pa: Pa, words: &[u32]) -> Result<u
     }
 }
 
-/// Writes a run of words. Returns for how many cycles the bus is busy.
+/// Writes a run of words. Returns the number of cycles for which the bus is busy.
 pub(super) fn write_run<B: Bus>(
     bus: &mut B,
     bursts: Bursts,

@@ -44,7 +44,8 @@ impl<B: Bus> Cpu<B> {
         Some((*self.dcache.line(line), first as usize))
     }
 
-    /// Returns the same for a write.
+    /// Returns the line for `count` words to `va`, and the place of the first one in it, if a grant allows
+    /// the write and one line holds all of them.
     #[inline(always)]
     pub(crate) fn granted_line_for_write(&self, va: u32, count: u32) -> Option<(usize, usize)> {
         let first = va >> 2 & 7;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! ARM926EJ-S (`DDI0198D`): ARMv5TEJ, Harvard caches of 4 ways, unified TLB, no branch predictor.
 //!
-//! The board defines what the chip's integrator chooses (cache sizes) and what its memory decides (costs).
+//! The board file sets the cache sizes, which the chip's integrator chooses, and the costs, which depend on
+//! its memory.
 
 use super::rows::{Arm, Every};
 use super::{

@@ -210,8 +210,8 @@ fn disturbance(r: &mut Random, program: &Program) -> Vec<Op> {
             vec![Op::Later(after, Event::Write(at, words.to_vec()))]
         }
         6 => {
-            let chosen_pids = program.tables.len() - OTHER_PIDS;
-            let (at, _) = r.pick(&program.tables[..chosen_pids]);
+            let used = program.tables.len() - OTHER_PIDS;
+            let (at, _) = r.pick(&program.tables[..used]);
             let words = [page(r, false), page(r, true), tiny(r), 0];
             let word = r.pick(&words);
             vec![Op::Later(after, Event::Write(at, vec![word]))]
