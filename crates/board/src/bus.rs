@@ -2,9 +2,8 @@
 //! Everything outside the core: RAM, the device map, wires, console, and probes.
 //!
 //! The bus carries out one transaction at a time, in the core's order. A device is brought up to date when its
-//! deadline passes. Levels travel along the wires without delay. An access to an address at which the board has
-//! nothing ends the run with a [`Stop`]. A region that the machine file ignores on purpose reads as zero, and accesses
-//! to it are counted.
+//! deadline passes. Levels travel along the wires without delay. An access to an unmapped address ends the run with a
+//! [`Stop`]. A region that the machine file ignores on purpose reads as zero, and accesses to it are counted.
 
 use crate::console::Console;
 use crate::device::{Device, parts};
@@ -102,7 +101,7 @@ impl SystemBus {
     /// Makes a board in its power-on state.
     ///
     /// # Errors
-    /// Fails when a part cannot be made with this core clock. The text is for the user.
+    /// Fails when a part cannot be made with this core clock. The error text is written for users.
     pub fn new(spec: &BoardSpec) -> Result<SystemBus, String> {
         let cycles = |bus: u32| (u64::from(bus) * spec.cpu_hz).div_ceil(spec.bus_hz) as u32;
         let set = &spec.peripherals;
@@ -190,8 +189,8 @@ impl SystemBus {
         notes.collect()
     }
 
-    /// Sets whether an access to an address at which the board has nothing gives the core a bus error (an external
-    /// abort). Otherwise the access ends the run.
+    /// Sets whether an access to an unmapped address gives the core a bus error (an external abort). Otherwise the
+    /// access ends the run.
     pub fn set_unmapped_aborts(&mut self, aborts: bool) {
         self.unmapped_aborts = aborts;
     }
@@ -441,7 +440,7 @@ impl SystemBus {
             width: Width::Word,
             value: 0,
         };
-        let reason = "devices cannot fill cache lines: map them uncached".to_owned();
+        let reason = "a device cannot be read by cache line: map it uncached".to_owned();
         match self.map.at(pa) {
             Region::Nothing => self.nobody(access),
             Region::Device(i) => self.refuse(usize::from(i), access, reason),

@@ -46,12 +46,14 @@ fn word(bytes: &[u8], at: usize) -> Result<u32, String> {
 }
 
 fn text(bytes: &[u8], at: usize) -> Result<String, String> {
-    let rest = bytes.get(at..).ok_or("a name lies beyond the end of the file")?;
+    let rest = bytes
+        .get(at..)
+        .ok_or("a name lies beyond the end of the file")?;
     let end = rest
         .iter()
         .position(|&b| b == 0)
         .ok_or("a name has no end")?;
-    String::from_utf8(rest[..end].to_vec()).map_err(|_| "a name is not text".to_owned())
+    String::from_utf8(rest[..end].to_vec()).map_err(|_| "a name is not valid UTF-8".to_owned())
 }
 
 impl Reader<'_> {
@@ -85,7 +87,9 @@ impl Reader<'_> {
                     let value = self.structs.get(start..start.saturating_add(len));
                     node.properties.push((
                         name,
-                        value.ok_or("a property ends beyond the end of the file")?.to_vec(),
+                        value
+                            .ok_or("a property ends beyond the end of the file")?
+                            .to_vec(),
                     ));
                     self.at = (start + len).next_multiple_of(4);
                 }

@@ -53,7 +53,7 @@ pub enum Stop {
     Asleep,
     /// The core takes exception after exception without executing an instruction.
     ExceptionLoop,
-    /// The core accessed an address at which the board has nothing.
+    /// The core accessed an unmapped address.
     Unmapped(Transaction),
     /// A device refused an access that its model does not cover.
     Unmodelled {
@@ -152,15 +152,16 @@ impl Stop {
             | Stop::Reset => &[],
             Stop::Asleep => &[
                 "no timer runs and no input is pending: send input to the console, or find out with \
-                `warmswitch debug` what the guest waits for",
+                 `warmswitch debug` what the guest waits for",
             ],
             Stop::ExceptionLoop => &[
-                "check that the exception vectors are mapped, that SCTLR.V selects them, and that the image is complete",
+                "check that the exception vectors are mapped, that SCTLR.V selects them, and that the \
+                 image is complete",
                 "`warmswitch debug` shows memory and registers",
             ],
             Stop::Unmapped(_) => &[
                 "the guest used a wrong address, or expects a part that this board does not have: \
-                boards/machine/*.toml lists its parts",
+                 boards/machine/*.toml lists its parts",
                 "if the guest can do without the part, list its region there under [[ignored]] with a reason",
                 "a kernel for RAM at another address (a zImage without CONFIG_AUTO_ZRELADDR) also ends this way",
             ],

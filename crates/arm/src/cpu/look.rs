@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Contents of caches, TLBs and write buffer, for inspection. Like a debugger's reads of memory, it takes no
-//! time and has no side effects.
+//! Contents of caches, TLBs and write buffer, for inspection. Inspection takes no time and has no side effects, like a
+//! debugger's reads of memory.
 
 use crate::addr::{Mva, Pa};
 use crate::bus::Bus;

@@ -142,26 +142,29 @@ fn overrides_change_nodes_that_exist_only() {
 
 #[test]
 fn what_is_not_an_arm_kernel_is_named_for_what_it_is() {
-    let with = |at: usize, bytes: &[u8]| {
+    let complaint_with = |at: usize, bytes: &[u8]| {
         let mut file = vec![0; 0x2000];
         file[at..at + bytes.len()].copy_from_slice(bytes);
         complaint(blob("k", file))
     };
     assert_eq!(
-        with(0, &[0x1f, 0x8b]),
+        complaint_with(0, &[0x1f, 0x8b]),
         "k: is compressed with gzip: unpack it first"
     );
-    assert_eq!(with(0x202, b"HdrS"), "k: is a kernel for x86, not for ARM");
     assert_eq!(
-        with(0x38, b"ARM\x64"),
+        complaint_with(0x202, b"HdrS"),
+        "k: is a kernel for x86, not for ARM"
+    );
+    assert_eq!(
+        complaint_with(0x38, b"ARM\x64"),
         "k: is a kernel for 64-bit ARM, not for ARMv5"
     );
     assert_eq!(
-        with(0, &[0xd0, 0x0d, 0xfe, 0xed]),
+        complaint_with(0, &[0xd0, 0x0d, 0xfe, 0xed]),
         "k: is a device tree, not a kernel"
     );
     assert_eq!(
-        with(0, b"hello"),
+        complaint_with(0, b"hello"),
         "k: is not an ARM kernel: neither zImage nor Image nor ELF"
     );
     assert_eq!(

@@ -5,7 +5,7 @@
 /// Returns the bytes that the kernel uses, counted from the start of RAM. The board has `size` bytes at `base`.
 ///
 /// # Errors
-/// Fails when a `mem=` names RAM that the board does not have, or when none includes the start of RAM, where the
+/// Fails when a `mem=` names RAM that the board does not have, or when none begins at the start of RAM, where the
 /// kernel lies.
 pub(super) fn usable(command_line: &str, base: u32, size: u32) -> Result<u32, String> {
     let (base, size) = (u64::from(base), u64::from(size));
@@ -73,28 +73,28 @@ mod tests {
 
     #[test]
     fn mem_says_how_much_of_the_ram_a_kernel_uses() {
-        let of = |words: &str| usable(words, 0, 64 * MB);
-        assert_eq!(of("quiet"), Ok(64 * MB));
-        assert_eq!(of("mem=32M quiet"), Ok(32 * MB));
-        assert_eq!(of("mem=0x2000k"), Ok(8 * MB));
-        assert_eq!(of("mem=16M mem=32M@0x0 mem=1M@48M"), Ok(32 * MB));
-        assert_eq!(of("-- mem=1M"), Ok(64 * MB));
-        assert_eq!(of("memmap=1M"), Ok(64 * MB));
+        let bytes = |words: &str| usable(words, 0, 64 * MB);
+        assert_eq!(bytes("quiet"), Ok(64 * MB));
+        assert_eq!(bytes("mem=32M quiet"), Ok(32 * MB));
+        assert_eq!(bytes("mem=0x2000k"), Ok(8 * MB));
+        assert_eq!(bytes("mem=16M mem=32M@0x0 mem=1M@48M"), Ok(32 * MB));
+        assert_eq!(bytes("-- mem=1M"), Ok(64 * MB));
+        assert_eq!(bytes("memmap=1M"), Ok(64 * MB));
     }
 
     #[test]
     fn what_the_board_does_not_have_is_refused_by_the_word() {
-        let of = |words: &str| usable(words, 0, 64 * MB).unwrap_err();
+        let problem = |words: &str| usable(words, 0, 64 * MB).unwrap_err();
         assert!(
-            of("mem=80M")
+            problem("mem=80M")
                 .contains("mem=80M: the board's RAM is 0x00000000 to 0x04000000 (64 MB): ")
         );
-        assert!(of("mem=16M@56M").contains("mem=16M@56M"));
-        assert!(of("mem=lots").contains("mem=lots: give a size"));
-        assert!(of("mem=99999999999999999999G").contains("give a size"));
-        assert!(of("mem=18446744073709551615").contains("the board's RAM is"));
-        assert!(of("mem=16M@16M").contains("the kernel lies at 0x00000000"));
-        assert!(of("mem=0").contains("the kernel lies at"));
-        assert!(of("mem=").contains("mem=: give a size"));
+        assert!(problem("mem=16M@56M").contains("mem=16M@56M"));
+        assert!(problem("mem=lots").contains("mem=lots: give a size"));
+        assert!(problem("mem=99999999999999999999G").contains("give a size"));
+        assert!(problem("mem=18446744073709551615").contains("the board's RAM is"));
+        assert!(problem("mem=16M@16M").contains("the kernel lies at 0x00000000"));
+        assert!(problem("mem=0").contains("the kernel lies at"));
+        assert!(problem("mem=").contains("mem=: give a size"));
     }
 }

@@ -135,7 +135,7 @@ impl SystemBus {
         let in_ram = base.wrapping_sub(self.ram_base) < self.ram.bytes();
         if (base | size) & 0xfff != 0 || size == 0 || in_ram || !pages.clone().all(is_free) {
             return Err(format!(
-                "{name}: {base:#x} to {:#x} is not free, or not whole pages",
+                "{name}: {base:#x} to {:#x} is not a free range of whole pages",
                 base.saturating_add(size)
             ));
         }

@@ -240,7 +240,7 @@ fn a_burst_that_ends_behind_the_ram_stops_as_single_writes_do() {
     }
 }
 
-/// A burst across an edge of RAM aborts if unmapped accesses abort: beyond the end of RAM, or below address 0.
+/// A burst that leaves RAM, or that begins below address 0, aborts if unmapped accesses abort.
 #[test]
 fn a_burst_that_leaves_or_enters_the_ram_aborts_where_nothing_is() {
     for at in [spec().ram_bytes - 4, 0xffff_fffc] {

@@ -74,8 +74,8 @@ pub fn names() -> Vec<&'static str> {
 /// Makes a part in its power-on state.
 ///
 /// # Errors
-/// Fails when the part or one of its values does not exist (the message has the nearest valid name), or when a clock
-/// is not between 1 Hz and 10 GHz. The text is for the user.
+/// Fails when the part or one of its values does not exist (the message suggests the nearest valid name), or when a
+/// clock is not between 1 Hz and 10 GHz. The error text is written for users.
 pub fn build(part: &str, params: &Params) -> Result<Box<dyn Device>, String> {
     build_of(&all().collect::<Vec<_>>(), part, params)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A program that keeps a board busy, for tests of this crate and of the observers. The module that includes this file has
-//! `Boot`, `BoardSpec` and `Machine` in scope.
+//! A program that keeps a board busy, for tests of this crate and of the observers. The module that includes this file
+//! has `Boot`, `BoardSpec` and `Machine` in scope.
 
 use super::{BoardSpec, Boot, Machine};
 

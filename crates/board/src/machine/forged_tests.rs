@@ -17,7 +17,7 @@ const FORGED: [&[u8]; 6] = [
     &[0],
 ];
 
-/// Uses every part of a bus, whatever state it is in.
+/// Uses every part of a bus, in any state.
 fn use_all(bus: &mut SystemBus, spec: &BoardSpec, mut now: u64) {
     bus.send(now, b"x");
     for _ in 0..2 {

@@ -68,7 +68,7 @@ fn a_machine_that_has_ended_has_no_snapshot() {
 }
 
 #[test]
-fn an_edge_nobody_has_seen_yet_is_in_the_snapshot() {
+fn a_pending_stop_at_an_edge_is_in_the_snapshot() {
     let mut m = machine(BUSY);
     m.set_stop_on_edge(true);
     let edge = {

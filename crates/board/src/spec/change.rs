@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 use toml::{Table, Value};
 
-/// Name in messages, in place of a file.
+/// Name that messages use in place of a file name.
 const PLACE: &str = "--set";
 /// Key and text of the source of changed numbers in `[sources]`.
 const SOURCE: (&str, &str) = ("--set", "set by the user, instead of the board file's");

@@ -103,14 +103,14 @@ const LARGEST_FILE: u64 = 1 << 20;
 impl BoardSpec {
     /// Returns a hash. Boards with any difference have different hashes.
     pub fn identity(&self) -> blake3::Hash {
-        // A board is plain data, so its debug form has all of it.
+        // A board is plain data, so its debug form contains every value.
         blake3::hash(format!("{self:?}").as_bytes())
     }
 
     /// Returns a built-in board.
     ///
     /// # Errors
-    /// Fails when no built-in board has this name. The message has the nearest name.
+    /// Fails when no built-in board has this name. The message suggests the nearest name.
     pub fn named(name: &str) -> Result<BoardSpec, SpecError> {
         match BOARDS.iter().find(|b| b.0 == name) {
             Some((_, text)) => BoardSpec::parse(&format!("boards/{name}.toml"), text),

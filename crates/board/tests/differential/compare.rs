@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two results of one test side by side.
+//! Compares the two results of a test.
 
 use std::fmt::Write;
 
@@ -17,14 +17,14 @@ const IFSR: usize = 45;
 const FAR: usize = 46;
 const FELL_THROUGH: u32 = 0;
 const DATA_ABORT: u32 = 4;
-/// Fault status.
+/// Fault status of an alignment fault.
 const ALIGNMENT: u32 = 1;
 const PREFETCH_ABORT: u32 = 3;
 
-/// A result.
+/// Words of a result.
 pub type Words = [u32; RESULT_WORDS];
 
-/// Names of a result's words.
+/// Returns the name of a word of a result.
 fn name(word: usize) -> String {
     let banks = [
         "spsr_fiq", "r8_fiq", "r9_fiq", "r10_fiq", "r11_fiq", "r12_fiq", "r13_fiq", "r14_fiq",
@@ -44,7 +44,7 @@ fn name(word: usize) -> String {
     }
 }
 
-/// How an instruction ended.
+/// Returns how an instruction ended.
 fn cause(code: u32) -> &'static str {
     match code {
         0 => "fell through",
@@ -58,8 +58,8 @@ fn cause(code: u32) -> &'static str {
     }
 }
 
-/// What the core must have done: QEMU's result, corrected where the manual says otherwise and
-/// what it says can be computed.
+/// Returns the required result: QEMU's result, corrected where the manual says otherwise and the manual's result can
+/// be computed.
 fn reference(
     layout: &Layout,
     image: &Image,
@@ -98,15 +98,15 @@ fn reference(
     wanted
 }
 
-/// The register of an unaligned load that is executed, and what the manual says is in it then.
+/// Returns the register of an unaligned load that is executed, and its value after the load according to the manual.
 fn rotated(layout: &Layout, image: &Image, view: &View) -> Option<(usize, u32)> {
     let (register, address) = unaligned_load(view).filter(|_| view.passes())?;
     let word = image.peek(layout, layout.mva(address))?;
     Some((register, word.rotate_right(8 * (address & 3))))
 }
 
-/// Whether the core has loaded what the manual says, where a newer QEMU (10; 7.2 does not) takes memory for a device's,
-/// as the MMU is off, and aborts: it says nothing of the rest then.
+/// Returns whether the core has loaded the manual's value in a case in which QEMU aborts: with the MMU off, QEMU 10
+/// (but not 7.2) treats memory as a device's. Its other results then have no meaning.
 fn is_rotated_where_qemu_aborts(
     layout: &Layout,
     image: &Image,
@@ -126,7 +126,7 @@ fn is_rotated_where_qemu_aborts(
             .all(|word| core[word] == value)
 }
 
-/// Words that differ, after taking away what [`MASKS`] names; uses of those are counted.
+/// Returns the words that differ, without the differences that [`MASKS`] allows, and counts uses of [`MASKS`].
 pub fn differences(
     layout: &Layout,
     image: &Image,
@@ -194,7 +194,7 @@ pub fn differences(
     differ
 }
 
-/// XScale's does nothing while debugging is off; QEMU's is ARM's.
+/// Matches BKPT on XScale, which does nothing while debugging is off. QEMU aborts as ARM's own cores do.
 pub fn breakpoint_of_xscale(view: &View) -> bool {
     view.xscale && is_breakpoint(view)
 }
@@ -207,7 +207,7 @@ fn is_breakpoint(view: &View) -> bool {
     }
 }
 
-/// Does `word` hold register `register` of the mode, seen directly or in its bank?
+/// Returns whether `word` has register `register` of the mode, directly or in its bank.
 fn is_register(view: &View, register: usize, word: usize) -> bool {
     let mode = view.cpsr & 0x1f;
     let bank = match (register, mode) {
@@ -222,12 +222,12 @@ fn is_register(view: &View, register: usize, word: usize) -> bool {
     word == register || word == bank
 }
 
-/// How a test ended, for the count.
+/// Returns how a test ended, for the counts.
 pub fn ending(result: &Words) -> &'static str {
     cause(result[CAUSE])
 }
 
-/// A test and its two results, to read.
+/// Describes a test and its two results.
 pub fn describe(test: &Test, core: &Words, qemu: &Words, differ: &[usize]) -> String {
     let view = &test.view;
     let text = if view.thumb {

@@ -12,26 +12,26 @@ pub fn debug_coprocessor(view: &View) -> bool {
     is_coprocessor(view, 14) && view.bits(27, 24) == 14 && view.bit(4)
 }
 
-/// CTR; and c7 operations QEMU gives User of later architectures.
+/// Matches accesses to CTR: QEMU reports fixed caches.
 pub fn system_coprocessor(view: &View) -> bool {
     is_coprocessor(view, 15)
         && view.is(0x0f10_0010, 0x0e10_0010)
         && view.is(0x00ef_00ef, 0x0000_0020)
 }
 
-/// MIA and its like, MAR, MRA.
+/// Matches MIA and similar, MAR, and MRA.
 fn is_accumulator(view: &View) -> bool {
     let product = view.is(0x0ff0_0ff0, 0x0e20_0010);
     let access = view.is(0x0fe0_0fff, 0x0c40_0000);
     !view.thumb && view.insn >> 28 != 15 && (product || access)
 }
 
-/// QEMU 7.2 ends with "tcg fatal error" when it translates one.
+/// Matches products into the accumulator. QEMU 7.2 ends with "tcg fatal error" when it translates one.
 pub fn accumulator_product(view: &View) -> bool {
     view.xscale && is_accumulator(view) && view.bits(27, 24) == 0xe
 }
 
-/// r15, and MRA into one register twice.
+/// Matches r15 as an operand, and MRA into one register twice.
 pub fn accumulator_operands(view: &View) -> bool {
     let access = view.bits(27, 24) == 0xc;
     let second = if access {
@@ -43,7 +43,7 @@ pub fn accumulator_operands(view: &View) -> bool {
     view.xscale && is_accumulator(view) && (view.field(12) == 15 || second == 15 || twice)
 }
 
-/// The register that MRA loads with the accumulator's upper bits, of which QEMU gives eight without a sign.
+/// Returns the register that MRA loads with the accumulator's upper bits. QEMU loads eight bits without a sign.
 pub fn is_high_of_mra(view: &View) -> Option<usize> {
     (is_accumulator(view) && view.is(0x0ff0_0fff, 0x0c50_0000)).then(|| view.field(16))
 }

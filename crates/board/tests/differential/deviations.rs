@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is not compared, and why: one entry each, the same list as docs/understand/QEMU-DEVIATIONS.md.
+//! The list of cases that are not compared, with reasons: the same list as docs/understand/QEMU-DEVIATIONS.md.
 //!
-//! `Unpredictable` is what the architecture leaves open: silicon, QEMU and this model may differ, so there is nothing
-//! to compare. `Qemu` is where QEMU does not do what ARMv5 (or the 926) says and the manual decides. Both are dropped
-//! before they run and counted. [`MASKS`] are results of instructions that do run, of which a part is not compared.
+//! The architecture leaves an `Unpredictable` case open: silicon, QEMU and this model may differ. In a `Qemu` case
+//! QEMU differs from the manual of ARMv5 or of the ARM926, and the manual decides. Both kinds are counted and dropped
+//! before they run. [`MASKS`] lists results that are compared only in part.
 
 use crate::compare::breakpoint_of_xscale;
 use crate::coprocessors::{
@@ -11,7 +11,7 @@ use crate::coprocessors::{
 };
 use crate::model::{Jump, View};
 
-/// Who is to blame.
+/// Reason for an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// UNPREDICTABLE or IMPLEMENTATION DEFINED.
@@ -22,13 +22,13 @@ pub enum Kind {
 
 /// An instruction in a state that is not compared.
 pub struct Entry {
-    /// Short name, the heading in the document.
+    /// Short name, as in the document.
     pub name: &'static str,
-    /// Why it is in the list.
+    /// Reason for the entry.
     pub kind: Kind,
-    /// Where the manual says so: DDI0100 unless another document is named.
+    /// Section of the manual; DDI0100 unless another document is named.
     pub section: &'static str,
-    /// Does it apply?
+    /// Returns whether the entry covers an instruction.
     pub applies: fn(&View) -> bool,
 }
 
@@ -54,7 +54,7 @@ const fn qemu(name: &'static str, section: &'static str, applies: fn(&View) -> b
     }
 }
 
-/// Partly compared results: name and section.
+/// Results that are compared only in part: name and section.
 pub const MASKS: [(&str, &str); 10] = [
     ("FAR holds the MVA", "DDI0198D 2.3, FAR"),
     ("registers loaded before a data abort", "A2.6.6"),
@@ -71,7 +71,7 @@ pub const MASKS: [(&str, &str); 10] = [
     ("unaligned LDR with the MMU off", "A4.1 LDR"),
 ];
 
-/// Everything that is dropped. The first entry that applies counts.
+/// Entries whose instructions are dropped. The first entry that applies counts.
 pub static ENTRIES: &[Entry] = &[
     unpredictable("reserved bits", "A4.1, A7.1: SBZ and SBO", reserved_bits),
     unpredictable("r15 in a shift by register", "A5.1", r15_in_register_shift),
@@ -183,12 +183,12 @@ pub static ENTRIES: &[Entry] = &[
     ),
 ];
 
-/// The entry that covers the instruction, if any.
+/// Returns the entry that covers the instruction, if there is one.
 pub fn find(view: &View) -> Option<usize> {
     ENTRIES.iter().position(|entry| (entry.applies)(view))
 }
 
-/// Bits the manual fixes although the decoder does not look at them, as (mask, value).
+/// Returns the bits that the manual fixes and the decoder ignores, as (mask, value).
 pub fn should_be(view: &View) -> (u32, u32) {
     if view.thumb {
         return if view.is(0xff00, 0x4700) {
@@ -212,7 +212,7 @@ pub fn should_be(view: &View) -> (u32, u32) {
     row.map_or((0, 0), |row| (row.2, row.3))
 }
 
-/// Reserved bits outside data processing: where (mask, value), which (mask, value).
+/// Reserved bits outside data processing: mask and value of the instructions, mask and value of the bits.
 const RESERVED: [(u32, u32, u32, u32); 14] = [
     (0x0fb0_00f0, 0x0100_0000, 0xf_0f0f, 0xf_0000), // MRS
     (0x0fb0_00f0, 0x0120_0000, 0xff00, 0xf000),     // MSR
@@ -254,7 +254,7 @@ fn r15_in_register_shift(view: &View) -> bool {
 fn return_without_spsr(view: &View) -> bool {
     let to_pc = arm(view) && view.is_data_processing() && view.field(12) == 15 && view.bit(20);
     let returns = to_pc && view.bits(24, 23) != 2;
-    let test = to_pc && view.bits(24, 23) == 2; // TSTP and its like, of ARMv3
+    let test = to_pc && view.bits(24, 23) == 2; // TSTP and similar, of ARMv3
     test || returns && !view.has_spsr()
 }
 
@@ -292,7 +292,7 @@ fn r15_in_enhanced(view: &View) -> bool {
         || saturating && any_is_15(view, &[16, 12, 0])
 }
 
-/// Mode bits ARMv5 has.
+/// Returns whether ARMv5 has a mode with these bits.
 pub fn is_mode(bits: u32) -> bool {
     matches!(bits & 0x1f, 0x10..=0x13 | 0x17 | 0x1b | 0x1f)
 }
@@ -322,13 +322,13 @@ fn status_operands(view: &View) -> bool {
         || spsr && !view.has_spsr()
         || spsr && bad_mode
         || !spsr && !view.user() && (bad_mode || control && value & 0x20 != 0)
-        // Reserved bits have to be written as they were read.
+        // Reserved bits must be written with the value that was read.
         || view.bit(19) && value & 0x0700_0000 != 0
         || view.bit(18) && value & 0x00ff_0000 != 0
         || view.bit(17) && value & 0x0000_ff00 != 0
 }
 
-/// LDR, STR, LDRH and so on: not the multiple ones, not SWP.
+/// Matches LDR, STR, LDRH and so on, but not LDM, STM and SWP.
 fn is_single(view: &View) -> bool {
     arm(view) && view.access().is_some_and(|a| !a.multiple) && !is_swap(view)
 }
@@ -402,7 +402,7 @@ fn block_operands(view: &View) -> bool {
         return true;
     }
     if view.thumb {
-        // STM with the base in the list but not first; PUSH and POP have no such form.
+        // STM with the base in the list, but not as its first register. PUSH and POP have no such form.
         let n = view.bits(10, 8);
         let store = view.is(0xf800, 0xc000);
         return store && view.bit(n) && view.bits(7, 0) & ((1 << n) - 1) != 0;
@@ -440,12 +440,12 @@ fn high_forms(view: &View) -> bool {
     view.thumb && (add_compare_move && view.bits(7, 6) == 0 || compare_pc)
 }
 
-/// QEMU decodes both halves at once and has no instruction for one of them.
+/// Matches a first half alone: QEMU decodes both halves at once and has no instruction for the first half.
 fn lone_half_call(view: &View) -> bool {
     view.thumb && view.is(0xf800, 0xf000) && !matches!(view.second >> 11, 0x1d | 0x1f)
 }
 
-/// A32 LDR into a register is run: see `MASKS`.
+/// Matches unaligned accesses to words, except A32 LDR into a register, which is run: see [`MASKS`].
 fn unaligned_word(view: &View) -> bool {
     let unaligned = view
         .access()
@@ -453,36 +453,36 @@ fn unaligned_word(view: &View) -> bool {
     unaligned && !view.aligned && unaligned_load(view).is_none()
 }
 
-/// Destination and address of an A32 word load from an unaligned address, which rotates on ARMv5 and not in QEMU.
+/// Returns destination and address of an unaligned A32 LDR, which rotates the word on ARMv5 but not in QEMU.
 pub fn unaligned_load(view: &View) -> Option<(usize, u32)> {
     let access = view.access()?;
     let load = !view.thumb && access.width == 4 && !access.multiple && !access.write;
     let unaligned = access.address & 3 != 0 && !view.aligned;
-    // Across a page or section QEMU also faults differently.
+    // An access across pages or sections also faults differently in QEMU.
     let inside = access.address & 0x3ff < 0x3fc;
     let to_register = access.loads != 0 && access.pc_at.is_none() && access.base != 15;
     (load && unaligned && inside && to_register).then_some((view.field(12), access.address))
 }
 
-/// Alone it is undefined, QEMU branches; behind the first half, which has been executed by then,
-/// QEMU undoes both.
+/// Matches the undefined second half. Alone it makes QEMU branch. After the first half, which ARMv5 has executed by
+/// then, QEMU undoes both halves.
 fn undefined_blx_suffix(view: &View) -> bool {
     let pair = view.is(0xf800, 0xf000) && view.second & 0xf801 == 0xe801;
     view.thumb && (pair || view.is(0xf801, 0xe801))
 }
 
-/// There the second half is undefined, behind the first as well as alone; QEMU calls.
+/// Matches the first half of a BL with a BLX half after it on ARMv4T, where the BLX half is undefined. QEMU calls.
 fn blx_on_armv4t(view: &View) -> bool {
     let pair = view.is(0xf800, 0xf000) && view.second & 0xf800 == 0xe800;
     view.thumb && !view.armv5 && pair
 }
 
-/// ARMv6T2 instructions QEMU executes on every core.
+/// Matches instructions of ARMv6T2, which QEMU executes on every core.
 fn compare_and_branch(view: &View) -> bool {
     view.thumb && (view.is(0xf500, 0xb100) || view.is(0xff00, 0xbf00))
 }
 
-/// QEMU returns from an exception by MOVS and SUBS only.
+/// Matches other returns from an exception than MOVS and SUBS, which QEMU does not have.
 fn unusual_return(view: &View) -> bool {
     let to_pc = arm(view) && view.is_data_processing() && view.field(12) == 15 && view.bit(20);
     to_pc && !matches!(view.bits(24, 21), 2 | 13)

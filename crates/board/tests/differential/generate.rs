@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes tests: an instruction, drawn row by row from the decode table or purely random, and a
-//! state in which it does something.
+//! Makes tests. A test is an instruction, which is drawn from a row of the decode table or is purely random, and a
+//! state in which it has an effect.
 
 use crate::deviations;
 use crate::layout::{
@@ -10,7 +10,7 @@ use crate::model::{Access, Jump, View};
 use crate::random::Random;
 use arm::model::Core;
 
-/// One instruction with the state it meets.
+/// An instruction with the state before it.
 #[derive(Clone, Debug)]
 pub struct Test {
     /// Index into [`Rows::names`].
@@ -19,15 +19,15 @@ pub struct Test {
     pub view: View,
     /// Address of the instruction.
     pub address: u32,
-    /// Set of banked registers.
+    /// Number of the set of banked registers.
     pub bank: usize,
-    /// What the machines get.
+    /// The test as both machines get it.
     pub words: [u32; TEST_WORDS],
 }
 
-/// Why a candidate was not used.
+/// Reason why a candidate is not used.
 pub enum Refused {
-    /// By this entry of the list of deviations.
+    /// This entry of the list of deviations covers it.
     Entry(usize),
     /// It would disturb the run.
     Harness,
@@ -35,10 +35,10 @@ pub enum Refused {
 
 /// Encodings to draw from.
 pub struct Rows {
-    /// Name of each row, for the count.
+    /// Name of each row, for the counts.
     pub names: Vec<String>,
     rows: Vec<Row>,
-    /// CP15 registers that are read: CRn and opcode 2.
+    /// CP15 registers that tests read: CRn and opcode 2.
     registers: &'static [(u32, u32)],
 }
 
@@ -53,7 +53,7 @@ enum Row {
 }
 
 impl Rows {
-    /// Every row of the decode table, those that the core does not have among them, and the random ones.
+    /// Returns every row of the decode table, including the rows that the core does not have, and the random rows.
     pub fn new(core: &Core, registers: &'static [(u32, u32)]) -> Rows {
         let arm =
             arm::isa::encodings(false, core).map(|(name, p)| (format!("A32 {name}"), Row::Arm(p)));
@@ -79,7 +79,7 @@ impl Rows {
     }
 }
 
-/// Sets of banked registers, as the harness loads them.
+/// Draws the sets of banked registers, as the harness loads them.
 pub fn banks(random: &mut Random) -> Vec<[u32; BANK_WORDS]> {
     let bank = |random: &mut Random| {
         let mut words = [0; BANK_WORDS];
@@ -96,12 +96,12 @@ pub fn banks(random: &mut Random) -> Vec<[u32; BANK_WORDS]> {
 
 const MODES: [u32; 7] = [0x10, 0x11, 0x12, 0x13, 0x17, 0x1b, 0x1f];
 
-/// Flags, interrupt masks and a mode; T clear.
+/// Draws flags, interrupt masks and a mode, with T clear.
 fn psr(random: &mut Random) -> u32 {
     random.word() & 0xf800_00c0 | random.pick(&MODES)
 }
 
-/// A register value: corners, small numbers, anything.
+/// Draws a register value: a corner case, a small number, or any word.
 fn value(random: &mut Random) -> u32 {
     match random.below(8) {
         0 => random.pick(&[
@@ -122,9 +122,9 @@ fn value(random: &mut Random) -> u32 {
 
 /// Draws tests for one batch.
 pub struct Generator<'a> {
-    /// Addresses.
+    /// The layout of the batch.
     pub layout: &'a Layout,
-    /// Memory, for what loads into pc would read.
+    /// The image, for the words that loads into pc read.
     pub image: &'a Image,
     /// Sets of banked registers.
     pub banks: &'a [[u32; BANK_WORDS]],
@@ -133,7 +133,7 @@ pub struct Generator<'a> {
 }
 
 impl Generator<'_> {
-    /// One candidate, complete or refused.
+    /// Draws a test, or says why the candidate is refused.
     pub fn draw(&self, random: &mut Random) -> Result<Test, Refused> {
         let row = random.below(self.rows.rows.len() as u32) as usize;
         let (insn, thumb, second) =
@@ -194,7 +194,7 @@ impl Generator<'_> {
         self.banks[bank][at]
     }
 
-    /// Chooses registers so that loads and stores meet scratch memory and jumps meet guards.
+    /// Chooses registers so that loads and stores reach scratch memory and jumps reach guards.
     fn aim(&self, view: &mut View, random: &mut Random) {
         if let Some(access) = view.access().filter(|a| a.base != 15) {
             if random.percent(95) {
@@ -236,7 +236,7 @@ impl Generator<'_> {
         }
     }
 
-    /// An address for a load or store.
+    /// Draws an address for a load or store.
     fn target(&self, access: Access, random: &mut Random) -> u32 {
         let layout = self.layout;
         let window = random.pick(&layout.windows);
@@ -259,7 +259,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Would the test read or write what it must not, or run away?
+    /// Refuses a test that would access the harness or leave the slots.
     fn check(&self, test: &Test) -> Result<(), Refused> {
         let view = &test.view;
         let mut jump = view.jump();
@@ -308,7 +308,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Where the two halves of a BL go together.
+    /// Returns the jump of the two halves of a BL together.
     fn call(&self, first: &View, second: &View) -> Option<Jump> {
         let mut state = second.clone();
         let high = ((first.insn << 21) as i32 >> 9) as u32;
@@ -316,7 +316,7 @@ impl Generator<'_> {
         state.jump()
     }
 
-    /// Is the target a guard, or somewhere without memory?
+    /// Returns whether the target is a guard or an address without memory.
     fn may_go(&self, jump: Jump) -> bool {
         let layout = self.layout;
         if jump.raw & if jump.thumb { 1 } else { 3 } != 0 {
@@ -329,7 +329,7 @@ impl Generator<'_> {
         }
         let guard = at < crate::layout::SLOTS_BYTES - 8;
         if guard {
-            // Thumb in the A32 guards and the reverse run on to the next slot or page at worst.
+            // Thumb code in A32 guards, and the reverse, runs at most to the next slot or page.
             return jump.thumb || at < 0x2000;
         }
         let mva = layout.mva(jump.raw);
@@ -356,7 +356,7 @@ impl Generator<'_> {
         test.words[23] = test.address | u32::from(view.thumb);
     }
 
-    /// The memory to compare: what a store may reach and a little around it.
+    /// Returns the memory to compare: the range that a store may reach, and a few bytes around it.
     fn digest(&self, view: &View) -> (u32, u32, u32) {
         let none = (0, 0, 0);
         let Some(access) = view.access().filter(|a| a.write) else {
@@ -388,7 +388,7 @@ impl Generator<'_> {
             to += 1;
         }
         let (low, high) = (windows[from].offset, windows[to].offset + windows[to].len);
-        // The access may begin before the run or end behind it, where it cannot write.
+        // The access may begin before these windows or end after them, where it cannot write.
         let start = if first < low || first > last {
             low
         } else {
@@ -409,7 +409,7 @@ impl Generator<'_> {
 /// Thumb `mov r8, r8`.
 const NOP: u32 = 0x46c0;
 
-/// MCR to CP15, and reads of registers that are not on the list, by privileged code.
+/// Returns whether privileged code writes to CP15, or reads a register that is not in the list.
 fn is_control_write(view: &View, registers: &[(u32, u32)]) -> bool {
     let p15 = !view.thumb && view.insn >> 28 != 15 && view.is(0x0f00_0f10, 0x0e00_0f10);
     let listed = registers.iter().any(|&(crn, opc2)| {
@@ -442,7 +442,7 @@ fn draw_instruction(row: Row, registers: &[(u32, u32)], random: &mut Random) -> 
     }
 }
 
-/// Puts random bits in place of letters.
+/// Replaces the letters of a pattern with random bits.
 fn fill(pattern: &str, random: &mut Random) -> u32 {
     let noise = random.word();
     let insn = pattern.bytes().fold(0, |insn, letter| {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The memory image both machines run: where things are, page tables, guards, scratch memory.
+//! The memory image that both machines run: addresses, page tables, guards, and scratch memory.
 //!
-//! Scratch memory is at the same modified virtual address whatever the FCSE PID is set to reach it
-//! by, and has a page of every kind of permission and cacheability. Everything a test could do
-//! harm to is read-only for it or outside what the generator lets it address.
+//! Scratch memory is at the modified virtual address that the FCSE PID gives. It has a page of every kind of
+//! permission and cacheability. All memory that a test could damage is read-only for the test, or outside the
+//! addresses that the generator uses.
 
 use crate::random::Random;
 
 /// Physical memory of both machines.
 pub const RAM_BYTES: usize = 64 << 20;
-/// Where the harness finds the control register's value.
+/// Offset at which the harness finds the value of the control register.
 pub const SCTLR: usize = 0x40;
 /// Words of one test.
 pub const TEST_WORDS: usize = 24;
@@ -19,7 +19,7 @@ pub const RESULT_WORDS: usize = 48;
 pub const BANK_WORDS: usize = 28;
 /// Sets of banked registers in a batch.
 pub const BANKS: usize = 256;
-/// Most tests in one image.
+/// Largest number of tests in one image.
 pub const MAX_TESTS: usize = 65536;
 
 const L1: u32 = 0x4000;
@@ -33,68 +33,68 @@ const SECTIONS_PA: u32 = 0x30_0000;
 const BANKS_PA: u32 = 0x80_0000;
 const TESTS_PA: u32 = 0x100_0000;
 const RESULTS_PA: u32 = 0x200_0000;
-/// Where the board's reset register is; the run's end.
+/// Page of the board's reset register, which ends the run.
 pub const SYSREG_PA: u32 = 0x1000_0000;
 
-/// Instruction slots inside the slot pages: A32, Thumb at an even and at an odd half-word.
+/// A32 slot. Slots are the places of tested instructions, as offsets in the slot pages.
 pub const SLOT_ARM: u32 = 0x800;
 /// Thumb slot whose instruction is word aligned.
 pub const SLOT_THUMB: u32 = 0x2800;
-/// Thumb slot whose instruction is not.
+/// Thumb slot whose instruction is not word aligned.
 pub const SLOT_THUMB_ODD: u32 = 0x2840;
-/// Size of the slot pages: two of A32 guards, two of Thumb guards.
+/// Size of the slot pages: two have A32 guards, two have Thumb guards.
 pub const SLOTS_BYTES: u32 = 0x4000;
 
-/// How a batch is set up.
+/// Set-up of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// MMU and D-cache on.
+    /// Whether MMU and D-cache are on.
     pub mmu: bool,
-    /// SCTLR.A.
+    /// Whether alignment is checked (SCTLR.A).
     pub aligned: bool,
     /// FCSE PID, 0 to 127.
     pub pid: u32,
-    /// ARMv5, whose loads into pc choose the state; else ARMv4T.
+    /// Whether the core is ARMv5, whose loads into pc choose the state. Otherwise it is ARMv4T.
     pub armv5: bool,
-    /// XScale.
+    /// Whether the core is an XScale.
     pub xscale: bool,
 }
 
 /// A piece of scratch memory with random contents.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    /// From the start of the scratch region.
+    /// Offset from the start of scratch memory.
     pub offset: u32,
-    /// Bytes.
+    /// Length in bytes.
     pub len: u32,
     pa: u32,
-    /// Written by tests and by the harness, which puts it back: privileged code may write.
+    /// Whether privileged code may write the window. The harness restores it after each test.
     pub writable: bool,
-    /// From the start of the untouched copy; contiguous for adjacent windows.
+    /// Offset from the start of the untouched copy. Adjacent windows are contiguous there.
     pub pristine: u32,
 }
 
 /// Addresses as the core sees them.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// What was asked for.
+    /// The set-up of the batch.
     pub setup: Setup,
-    /// Start of scratch memory, an MVA.
+    /// Start of scratch memory, as an MVA.
     pub scratch: u32,
-    /// Bytes from there that belong to scratch memory, mapped or not.
+    /// Bytes of scratch memory, mapped or not.
     pub scratch_bytes: u32,
     /// Start of the slot pages.
     pub slots: u32,
-    /// Tests.
+    /// Address of the tests.
     pub tests: u32,
-    /// Banked register sets.
+    /// Address of the sets of banked registers.
     pub banks: u32,
-    /// Untouched copy of the writable windows.
+    /// Address of the untouched copy of the writable windows.
     pub pristine: u32,
     results: u32,
     vectors: u32,
     sysreg: u32,
-    /// The windows of scratch memory, ascending.
+    /// The windows of scratch memory, in ascending order.
     pub windows: Vec<Window>,
 }
 
@@ -102,7 +102,7 @@ const PAGES: u32 = 0x1_0000;
 const MB: u32 = 1 << 20;
 
 impl Layout {
-    /// The layout for a batch.
+    /// Makes the layout of a batch.
     pub fn new(setup: Setup) -> Layout {
         let mut windows = Vec::new();
         let mut add = |offset: u32, len: u32, pa: u32, writable: bool| {
@@ -168,12 +168,12 @@ impl Layout {
         }
     }
 
-    /// Where the harness keeps its state.
+    /// Returns the address of the harness's state.
     pub fn cells(&self) -> u32 {
         self.vectors + 0x1000
     }
 
-    /// The MVA the core makes of `va`.
+    /// Returns the MVA of `va`.
     pub fn mva(&self, va: u32) -> u32 {
         if self.setup.mmu && va < 1 << 25 {
             va | self.setup.pid << 25
@@ -182,7 +182,7 @@ impl Layout {
         }
     }
 
-    /// The window that holds `mva`.
+    /// Returns the window that holds `mva`.
     pub fn window(&self, mva: u32) -> Option<&Window> {
         let offset = mva.wrapping_sub(self.scratch);
         self.windows
@@ -190,14 +190,14 @@ impl Layout {
             .find(|w| offset.wrapping_sub(w.offset) < w.len)
     }
 
-    /// Is `mva` scratch memory that is mapped but has no window?
+    /// Returns whether `mva` is in mapped scratch memory without a window.
     pub fn unwatched(&self, mva: u32) -> bool {
         let offset = mva.wrapping_sub(self.scratch);
         let section = (MB..6 * MB).contains(&offset);
         self.setup.mmu && section && self.window(mva).is_none()
     }
 
-    /// Does the range touch what the tests themselves need?
+    /// Returns whether the range touches memory that the harness needs.
     pub fn is_harness(&self, mva: u32, len: u32, write: bool) -> bool {
         let hit = |start: u32, bytes: u32| {
             mva.wrapping_sub(start) < bytes || start.wrapping_sub(mva) < len.max(1)
@@ -214,7 +214,7 @@ impl Layout {
     }
 }
 
-/// Scratch pages: number, bytes watched, and whether privileged code can write them.
+/// Small pages of scratch memory: number, watched bytes, and whether privileged code can write them.
 const SMALL_PAGES: [(u32, u32, bool); 8] = [
     (0, 0x1000, true),
     (1, 0x1000, true),
@@ -226,7 +226,7 @@ const SMALL_PAGES: [(u32, u32, bool); 8] = [
     (9, 0xc00, true),
 ];
 
-/// Watched parts of the section-mapped scratch memory.
+/// Watched parts of scratch memory in sections: offset, and whether privileged code can write them.
 const SECTION_WINDOWS: [(u32, bool); 6] = [
     (MB, true),
     (2 * MB - 0x1000, true),
@@ -246,7 +246,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// Everything but the tests: harness, page tables, guards and scratch memory.
+    /// Makes an image without tests: harness, page tables, guards and scratch memory.
     pub fn new(layout: &Layout, harness: &[u8], random: &mut Random) -> Image {
         let mut image = Image {
             ram: vec![0; RAM_BYTES],
@@ -261,7 +261,8 @@ impl Image {
             armv5,
             xscale,
         } = layout.setup;
-        // I-cache on; with the MMU also D-cache, R bit, high vectors. Of the ARM920T the clock mode that stays.
+        // The I-cache is on. With the MMU, D-cache, R bit and high vectors are on, too. The ARM920T keeps its clock
+        // mode.
         let (always, clean) = match (armv5, xscale) {
             (_, true) => (0x78, 2),
             (true, _) => (0x5_0078, 0),
@@ -293,7 +294,7 @@ impl Image {
         image
     }
 
-    /// Word at a physical address.
+    /// Returns the word at a physical address.
     pub fn word(&self, pa: u32) -> u32 {
         let at = pa as usize;
         u32::from_le_bytes(self.ram[at..at + 4].try_into().expect("four bytes"))
@@ -345,7 +346,7 @@ impl Image {
             None,
             Some((3, 3)),
         ];
-        // XScale's are extended small pages.
+        // XScale's small pages are extended small pages.
         let scratch_page = |pa: u32, ap: u32, cb: u32| match layout.setup.xscale {
             true => pa | ap << 4 | cb << 2 | 3,
             false => small(pa, ap, cb),
@@ -356,7 +357,7 @@ impl Image {
                 self.put(page(n), scratch_page(SCRATCH_PA + n * 0x1000, ap, cb));
             }
         }
-        // Four subpages: all may write, privileged only, user may read, nobody may write.
+        // Four subpages: all may write, only privileged code may access, user code may read, no code may write.
         self.put(
             page(9),
             (SCRATCH_PA + 0x9000) | ((3 | 1 << 2 | 2 << 4) << 4) | 0xe,
@@ -377,7 +378,7 @@ impl Image {
                 pa | ap << 10 | domain << 5 | 0xc | 2,
             );
         }
-        // A page of the domain without access.
+        // A page in the domain without access.
         self.put(L1 + (scratch + 7) * 4, coarse(6) | 1 << 5 | 0x11);
         self.put(coarse(6), small(SCRATCH_PA, 3, 3));
         self.put(L1 + (scratch + 6) * 4, FINE | 0x13);
@@ -389,14 +390,14 @@ impl Image {
         }
     }
 
-    /// Guards, and behind each slot a jump to `done` that changes nothing but T.
+    /// Puts guards into the slot pages, and after each slot a jump to `done` that changes only T.
     fn slots(&mut self, done: u32, random: &mut Random) {
         for at in (0..SLOTS_BYTES).step_by(4) {
             let guard = if at < SLOTS_BYTES / 2 {
-                // Undefined in A32; as Thumb the low half is, and the high half goes to it.
+                // Undefined in A32. In Thumb the low half is undefined, and the high half branches to it.
                 0xe7fd_def0 | random.below(16)
             } else {
-                // Two undefined Thumb instructions; as A32 a CDP to a coprocessor not there.
+                // Two undefined instructions in Thumb; in A32 a CDP to an absent coprocessor.
                 let low = random.below(256) & !0x10;
                 (0xde00 | random.below(256)) << 16 | 0xde00 | low
             };
@@ -418,7 +419,7 @@ impl Image {
         }
     }
 
-    /// Random words, and the same again as the untouched copy.
+    /// Fills scratch memory and its untouched copy with equal random words.
     fn scratch(&mut self, layout: &Layout, random: &mut Random) {
         for window in &layout.windows {
             for at in (0..window.len).step_by(4) {
@@ -431,7 +432,7 @@ impl Image {
         }
     }
 
-    /// What a load of the word at `mva` gives, as far as tests may read it.
+    /// Returns the word that a load from `mva` gives, if tests may read it.
     pub fn peek(&self, layout: &Layout, mva: u32) -> Option<u32> {
         let mva = mva & !3;
         if let Some(window) = layout.window(mva) {
@@ -441,27 +442,27 @@ impl Image {
         (slot < SLOTS_BYTES).then(|| self.word(SLOTS_PA + slot))
     }
 
-    /// Stores the sets of banked registers.
+    /// Stores set `n` of banked registers.
     pub fn put_bank(&mut self, n: usize, words: &[u32]) {
         for (i, &word) in words.iter().enumerate() {
             self.put(BANKS_PA + 4 * (n * BANK_WORDS + i) as u32, word);
         }
     }
 
-    /// Stores a test.
+    /// Stores test `n`.
     pub fn put_test(&mut self, n: usize, words: &[u32; TEST_WORDS]) {
         for (i, &word) in words.iter().enumerate() {
             self.put(TESTS_PA + 4 * (n * TEST_WORDS + i) as u32, word);
         }
     }
 
-    /// Sets how many tests to run.
+    /// Sets the number of tests to run.
     pub fn set_count(&mut self, tests: usize) {
         self.put(0x50, tests as u32);
     }
 }
 
-/// Result of test `n` in a physical memory.
+/// Returns the result of test `n` in physical memory.
 pub fn result(ram: &[u8], n: usize) -> [u32; RESULT_WORDS] {
     let at = RESULTS_PA as usize + 4 * n * RESULT_WORDS;
     let mut words = [0; RESULT_WORDS];
@@ -471,7 +472,7 @@ pub fn result(ram: &[u8], n: usize) -> [u32; RESULT_WORDS] {
     words
 }
 
-/// Now and then a place a load into pc may jump to.
+/// Draws a word. Some are addresses to which a load into pc may jump.
 fn scratch_word(layout: &Layout, random: &mut Random) -> u32 {
     match random.below(8) {
         0 => layout.slots + 4 * random.below(0x100),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The two machines that run an image: the core under test on flat memory, and QEMU.
+//! The two machines that run an image: the core under test with flat memory, and QEMU.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,17 +12,17 @@ use arm::{BurstTime, Bus, BusError, Config, CostTable, Cpu, Exit, Mva, Pa, Signa
 
 use crate::layout::{RAM_BYTES, SCTLR, SYSREG_PA};
 
-/// A core, and QEMU's of the kind.
+/// A core and QEMU's corresponding core.
 pub struct Pair {
-    /// Ours.
+    /// The core under test.
     pub core: &'static Core,
-    /// Theirs, as `-cpu` has it.
+    /// QEMU's core, as its option `-cpu` names it.
     qemu: &'static str,
-    /// ARMv5, else ARMv4T.
+    /// Whether the cores are ARMv5. Otherwise they are ARMv4T.
     pub armv5: bool,
-    /// CP15 registers that are read, privileged: CRn and opcode 2.
+    /// CP15 registers that privileged code reads: CRn and opcode 2.
     pub registers: &'static [(u32, u32)],
-    /// Bits of the control register that only ours has.
+    /// Bits of the control register that only the core under test has.
     ours: u32,
 }
 
@@ -45,8 +45,8 @@ pub static ARMV5: Pair = Pair {
     ours: 0,
 };
 
-/// The ARM920T. QEMU has no such core; TI's OMAP core is of the same architecture, but for CP15: its control
-/// and cache type registers are others, and c5,c0,1 is the fault status of data.
+/// The ARM920T. QEMU does not have this core, but TI's OMAP core of the same architecture. CP15 differs: the control
+/// and cache type registers have other values, and c5,c0,1 is the fault status of data.
 pub static ARMV4T: Pair = Pair {
     core: &ARM920T,
     qemu: "ti925t,midr=0x41129200",
@@ -55,7 +55,8 @@ pub static ARMV4T: Pair = Pair {
     ours: 0xc000_0000,
 };
 
-/// XScale. QEMU's has no accumulator with a sign, and fault status registers as ARM's own cores.
+/// The XScale. The accumulator of QEMU's core has no sign, and its fault status registers are those of ARM's own
+/// cores.
 pub static XSCALE: Pair = Pair {
     core: &IXP42X,
     qemu: "pxa255,midr=0x690541d1",
@@ -74,7 +75,7 @@ pub static XSCALE: Pair = Pair {
     ours: 0,
 };
 
-/// Flat memory at 0, and the register that ends the run.
+/// Flat memory at address 0, and the register that ends the run.
 pub struct Flat {
     ram: Vec<u8>,
     ended: bool,
@@ -159,8 +160,8 @@ impl Bus for Flat {
     }
 }
 
-/// Runs an image on the core under test with caches of `cache` bytes; returns memory at its end, or what went
-/// wrong and how many tests were not finished.
+/// Runs an image on the core under test with caches of `cache` bytes. Returns the memory at the end of the run, or an
+/// error and the number of unfinished tests.
 pub fn run_core(
     core: &'static Core,
     image: &[u8],
@@ -176,7 +177,7 @@ pub fn run_core(
         cp15_busy: 0,
     };
     let cache = cache.clamp(core.cache_bytes.0, core.cache_bytes.1);
-    let config = Config::new(core, cache, cache, cost).expect("a cache of the core's");
+    let config = Config::new(core, cache, cache, cost).expect("the core can have this cache");
     let mut cpu = Cpu::new(
         config,
         Flat {
@@ -199,17 +200,17 @@ pub fn run_core(
     }
 }
 
-/// QEMU at work on an image.
+/// A run of QEMU on an image.
 pub struct Qemu {
     child: Child,
     ram: PathBuf,
     started: Instant,
 }
 
-/// Longer than any batch needs, QEMU hangs.
+/// Time limit of QEMU: no batch needs so long unless QEMU hangs.
 const QEMU_LIMIT: Duration = Duration::from_secs(120);
 
-/// QEMU's machine and a backend for its sound chip, where the machine can name one.
+/// Returns QEMU's options for the machine, with a backend for its sound chip if the machine takes one.
 fn machine() -> &'static [&'static str] {
     static MACHINE: OnceLock<&[&str]> = OnceLock::new();
     MACHINE.get_or_init(|| {
@@ -229,11 +230,11 @@ fn machine() -> &'static [&'static str] {
 }
 
 impl Qemu {
-    /// Starts QEMU with the image as its memory, kept in a file at `ram`.
+    /// Starts QEMU with the image as its memory, in the file `ram`.
     pub fn start(pair: &Pair, image: &[u8], ram: &Path) -> Result<Qemu, String> {
         let sctlr = u32::from_le_bytes(image[SCTLR..SCTLR + 4].try_into().expect("four bytes"));
-        let theirs = (sctlr & !pair.ours).to_le_bytes();
-        let parts = [&image[..SCTLR], &theirs, &image[SCTLR + 4..]];
+        let sctlr = (sctlr & !pair.ours).to_le_bytes();
+        let parts = [&image[..SCTLR], &sctlr, &image[SCTLR + 4..]];
         let written = std::fs::File::create(ram)
             .and_then(|mut file| parts.iter().try_for_each(|part| file.write_all(part)));
         written.map_err(|e| format!("{}: {e}", ram.display()))?;
@@ -270,21 +271,22 @@ impl Qemu {
         })
     }
 
-    /// Waits for the end of the run; returns memory.
+    /// Waits for the end of the run. Returns the memory.
     pub fn finish(mut self) -> Result<Vec<u8>, String> {
         while self.child.try_wait().map_err(|e| e.to_string())?.is_none() {
             if self.started.elapsed() > QEMU_LIMIT {
-                return Err("QEMU did not come to the end of the batch".to_string());
+                let seconds = QEMU_LIMIT.as_secs();
+                return Err(format!("QEMU did not finish the batch in {seconds} s"));
             }
             std::thread::sleep(Duration::from_millis(2));
         }
         let status = self.child.wait().map_err(|e| e.to_string())?;
         if !status.success() {
-            let mut said = String::new();
+            let mut errors = String::new();
             if let Some(stderr) = self.child.stderr.as_mut() {
-                let _ = std::io::Read::read_to_string(stderr, &mut said);
+                let _ = std::io::Read::read_to_string(stderr, &mut errors);
             }
-            return Err(format!("qemu-system-arm: {status}\n{said}"));
+            return Err(format!("qemu-system-arm: {status}\n{errors}"));
         }
         std::fs::read(&self.ram).map_err(|e| format!("{}: {e}", self.ram.display()))
     }
@@ -298,7 +300,7 @@ impl Drop for Qemu {
     }
 }
 
-/// Assembles and links the harness with the cross compiler; returns its bytes.
+/// Assembles the harness with the cross compiler. Returns its bytes.
 pub fn assemble(source: &Path, directory: &Path) -> Result<Vec<u8>, String> {
     let object = directory.join("harness.o");
     let binary = directory.join("harness.bin");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random instructions on a core and on QEMU's of the kind: every register, status register, exception and
-//! store must agree, outside the list in docs/understand/QEMU-DEVIATIONS.md.
+//! Runs random instructions on a core of this project and on QEMU's corresponding core. Every register, status
+//! register, exception and store must agree, except for the list in docs/understand/QEMU-DEVIATIONS.md.
 //!
-//! Environment: `DIFF_SEED` (number) draws other tests, `DIFF_BATCH` runs one batch only,
-//! `DIFF_ONLY` one test of it, `DIFF_TESTS` sets the tests per batch, `DIFF_SHOW` how many differences
-//! are described.
+//! Environment variables: `DIFF_SEED` (a number) draws other tests, `DIFF_BATCH` runs only one batch, `DIFF_ONLY` only
+//! one test of each batch, `DIFF_TESTS` sets the number of tests per batch, and `DIFF_SHOW` the number of differences
+//! that are described.
 
 mod compare;
 mod coprocessors;
@@ -28,7 +28,7 @@ use layout::{Image, Layout, MAX_TESTS, RESULT_WORDS, Setup};
 use machine::{ARMV4T, ARMV5, Pair, Qemu, XSCALE, assemble, run_core};
 use random::Random;
 
-/// Batches of [`MAX_TESTS`]: (MMU, alignment checked, FCSE PID, bytes of each cache).
+/// Batches of [`MAX_TESTS`] tests: (MMU, alignment check, FCSE PID, bytes of each cache).
 #[rustfmt::skip]
 const BATCHES: [(bool, bool, u32, u32); 16] = [
     (true, false, 0, 16384), (true, true, 0, 16384), (true, false, 5, 16384), (true, true, 127, 8192),
@@ -37,7 +37,7 @@ const BATCHES: [(bool, bool, u32, u32); 16] = [
     (true, false, 0, 32768), (true, true, 17, 16384), (true, false, 127, 4096), (true, true, 0, 16384),
 ];
 
-/// What came out of batches.
+/// Results of batches.
 #[derive(Default)]
 struct Tally {
     compared: u64,
@@ -83,7 +83,7 @@ impl Tally {
     }
 }
 
-/// One image with its tests.
+/// An image with its tests.
 struct Batch {
     number: usize,
     layout: Layout,
@@ -100,7 +100,7 @@ fn number(name: &str) -> Option<u64> {
     )
 }
 
-/// How many differences are described.
+/// Returns the number of differences that are described.
 fn shown_at_most() -> usize {
     number("DIFF_SHOW").unwrap_or(20) as usize
 }
@@ -159,7 +159,7 @@ fn build(
     }
 }
 
-/// Runs a batch on both machines at once and compares.
+/// Runs a batch on both machines at the same time, and compares the results.
 fn run(
     pair: &Pair,
     batch: &Batch,
@@ -218,7 +218,7 @@ fn run(
     Ok(())
 }
 
-/// State and mode of a test, for the count.
+/// Returns mode and state of a test, for the counts.
 fn state(test: &Test) -> &'static str {
     match (test.view.cpsr & 0x1f, test.view.thumb) {
         (0x10, false) => "in User mode, A32",
@@ -284,7 +284,7 @@ fn compare_all(pair: &Pair) {
         .filter(|&n| number("DIFF_BATCH").is_none_or(|only| only as usize == n))
         .collect::<Vec<_>>();
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get().min(chosen.len()));
-    // Every thread takes the next batch that nobody has.
+    // Each thread takes the next batch that no thread has taken.
     let next = AtomicUsize::new(0);
     let work = || {
         let mut done = Vec::new();

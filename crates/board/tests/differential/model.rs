@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an instruction is about to do, as far as the generator must know: the memory it touches
-//! and where it jumps. Written from the ARM ARM, independently of the core under test, which is
-//! never asked. Results of instructions are not computed here: QEMU's are the reference.
+//! What the generator must know about an instruction: the memory that it accesses and its jump target. Written from
+//! the ARM ARM, independently of the core under test. The model does not compute results of instructions: QEMU's
+//! results are the reference.
 
-/// The instruction and the state it meets.
+/// An instruction and the state before it.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// The instruction; of Thumb the half-word.
+    /// The instruction; in Thumb state a half-word.
     pub insn: u32,
-    /// Thumb state.
+    /// Whether the core is in Thumb state.
     pub thumb: bool,
-    /// Registers of the mode; r15 as an operand reads it.
+    /// Registers of the mode. r15 has the value that an operand reads.
     pub r: [u32; 16],
-    /// Half-word behind a Thumb instruction.
+    /// Half-word after a Thumb instruction.
     pub second: u16,
-    /// CPSR, T clear.
+    /// CPSR with T clear.
     pub cpsr: u32,
     /// SPSR of the mode; 0 in User and System.
     pub spsr: u32,
-    /// SCTLR.A.
+    /// Whether alignment is checked (SCTLR.A).
     pub aligned: bool,
-    /// ARMv5; else ARMv4T.
+    /// Whether the core is ARMv5. Otherwise it is ARMv4T.
     pub armv5: bool,
-    /// XScale.
+    /// Whether the core is an XScale.
     pub xscale: bool,
 }
 
@@ -31,54 +31,54 @@ pub struct View {
 pub struct Access {
     /// Lowest virtual address.
     pub address: u32,
-    /// Bytes.
+    /// Length in bytes.
     pub len: u32,
-    /// Bytes of one transfer: 1, 2, 4; 8 for LDRD and STRD.
+    /// Bytes of one transfer: 1, 2 or 4; 8 for LDRD and STRD.
     pub width: u32,
-    /// Writes memory.
+    /// Whether the access writes memory.
     pub write: bool,
-    /// Register the address moves with.
+    /// Base register of the address.
     pub base: usize,
-    /// LDM, STM, PUSH, POP.
+    /// Whether the instruction is LDM, STM, PUSH or POP.
     pub multiple: bool,
-    /// Where in the transfer the new pc comes from.
+    /// Offset of the new pc in the transfer, if the access loads pc.
     pub pc_at: Option<u32>,
-    /// Registers loaded, by bit.
+    /// Loaded registers, one bit each.
     pub loads: u32,
 }
 
 impl View {
-    /// Bits `high` to `low`.
+    /// Returns bits `high` to `low`.
     pub fn bits(&self, high: u32, low: u32) -> u32 {
         self.insn >> low & ((2 << (high - low)) - 1)
     }
 
-    /// Bit `n`.
+    /// Returns bit `n`.
     pub fn bit(&self, n: u32) -> bool {
         self.insn >> n & 1 != 0
     }
 
-    /// Register field at bit `low`.
+    /// Returns the register field at bit `low`.
     pub fn field(&self, low: u32) -> usize {
         (self.insn >> low & 15) as usize
     }
 
-    /// Does the instruction match (mask, value)?
+    /// Returns whether the bits of the instruction in `mask` are those of `value`.
     pub fn is(&self, mask: u32, value: u32) -> bool {
         self.insn & mask == value
     }
 
-    /// Mode bits say User.
+    /// Returns whether the mode is User.
     pub fn user(&self) -> bool {
         self.cpsr & 0x1f == 0x10
     }
 
-    /// The mode has an SPSR.
+    /// Returns whether the mode has an SPSR.
     pub fn has_spsr(&self) -> bool {
         !matches!(self.cpsr & 0x1f, 0x10 | 0x1f)
     }
 
-    /// Does the condition hold?
+    /// Returns whether the condition holds.
     pub fn passes(&self) -> bool {
         let condition = match (self.thumb, self.insn >> 28, self.insn >> 12) {
             (false, 15, _) => 14,
@@ -100,7 +100,7 @@ impl View {
         holds != (condition & 1 != 0)
     }
 
-    /// The memory access, if it is a load or store.
+    /// Returns the memory access, if the instruction is a load or store.
     pub fn access(&self) -> Option<Access> {
         if self.thumb {
             self.access_thumb()
@@ -272,7 +272,7 @@ impl View {
         })
     }
 
-    /// Operand 2 of a data-processing instruction or scaled offset, and its carry.
+    /// Returns operand 2 of a data-processing instruction, or the scaled offset of a transfer, and the carry.
     pub fn shifter(&self) -> (u32, bool) {
         let carry = self.cpsr >> 29 & 1 != 0;
         let value = self.r[self.field(0)];
@@ -300,8 +300,7 @@ impl View {
         }
     }
 
-    /// Where the instruction goes, if it writes pc other than by a load. Bit 0 is Thumb state
-    /// after it, `None` when it falls through.
+    /// Returns the jump, if the instruction writes pc other than by a load; `None` when it falls through.
     pub fn jump(&self) -> Option<Jump> {
         if self.thumb {
             self.jump_thumb()
@@ -338,7 +337,7 @@ impl View {
         })
     }
 
-    /// AND to MVN.
+    /// Returns whether the instruction is one of AND to MVN.
     pub fn is_data_processing(&self) -> bool {
         let miscellaneous = self.is(0x0190_0000, 0x0100_0000);
         self.insn >> 28 != 15
@@ -346,7 +345,7 @@ impl View {
             && (self.bits(27, 25) == 1 || self.bits(27, 25) == 0 && !(self.bit(7) && self.bit(4)))
     }
 
-    /// Result of a data-processing instruction.
+    /// Returns the result of a data-processing instruction.
     fn alu(&self) -> u32 {
         let operand = if self.bit(25) {
             self.bits(7, 0).rotate_right(2 * self.bits(11, 8))
@@ -398,14 +397,14 @@ impl View {
 /// A write to pc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jump {
-    /// Value written, without the bit that selects the state.
+    /// Written value, without the bit that selects the state.
     pub raw: u32,
-    /// State afterwards.
+    /// Whether Thumb state follows.
     pub thumb: bool,
 }
 
 impl Jump {
-    /// Bit 0 selects the state (BX, loads into pc).
+    /// Returns the jump to a value whose bit 0 selects the state (BX, loads into pc).
     pub fn exchange(value: u32) -> Jump {
         Jump {
             raw: value & !1,

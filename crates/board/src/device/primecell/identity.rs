@@ -2,8 +2,8 @@
 //! PrimeCells that Linux only identifies: PL093 static memory controller, PL131 smart card interface, PL175 memory
 //! controller.
 //!
-//! Accesses to other registers than the identification are refused. The effect of the memory controllers is in the
-//! memory timing of the board file.
+//! Accesses to all other registers are refused. The effect of the memory controllers is in the memory timing of the
+//! board file.
 //!
 //! Outputs: 0 = the interrupt (never raised). No inputs.
 

@@ -133,7 +133,7 @@ impl Device for Pl110 {
     fn note(&self) -> Option<&'static str> {
         let on = self.control & ENABLE != 0;
         on.then_some(
-            "the LCD is on, but draws nothing and takes no memory bandwidth: a real board is slower",
+            "the LCD is on: the model draws nothing and, unlike a real LCD, takes no memory bandwidth",
         )
     }
 
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(l.read(frame + 2000, 0x20, Width::Word), Ok(FRAME));
         l.write(frame + 2000, 0x28, Width::Word, 4).unwrap();
         assert_eq!((l.outputs(), l.deadline()), (0, 1000 + 2 * frame));
-        // Several ends of frames without an access raise one interrupt.
+        // Frames that end without an access to the controller raise one interrupt.
         l.tick(1005 + 9 * frame);
         l.write(1005 + 9 * frame, 0x28, Width::Word, 4).unwrap();
         assert_eq!((l.outputs(), l.deadline()), (0, 1000 + 10 * frame));

@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(
             b.read(0, 0, Width::Word),
             Ok(3),
-            "SDA released, nobody pulls it down"
+            "SDA is released, and no device pulls it down"
         );
     }
 }
