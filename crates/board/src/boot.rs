@@ -333,7 +333,7 @@ impl LinuxBoot {
         }
         Err(self.kernel.error(format!(
             "the zImage unpacks its kernel to {place:#010x}, but this board's RAM is {base:#010x} to {end:#010x}: \
-            build it with CONFIG_AUTO_ZRELADDR, which fits any RAM"
+             build it with CONFIG_AUTO_ZRELADDR, which fits any RAM"
         )))
     }
 
@@ -353,7 +353,7 @@ impl LinuxBoot {
         }
         Err(self.dtb.error(format!(
             "the device tree is for {other:?}, but this board has the peripherals of \"{own}\", not \
-            those of its chip: use a device tree for \"{own}\""
+             those of its chip: use a device tree for \"{own}\""
         )))
     }
 

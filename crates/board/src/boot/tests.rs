@@ -315,7 +315,7 @@ fn a_device_tree_of_another_machine_is_refused_by_name() {
     assert_eq!(
         message(&boot),
         "pb.dtb: the device tree is for \"microchip,sam9x60ek\", but this board has the peripherals of \
-        \"arm,versatile-pb\", not those of its chip: use a device tree for \"arm,versatile-pb\""
+         \"arm,versatile-pb\", not those of its chip: use a device tree for \"arm,versatile-pb\""
     );
     tree.root
         .set_text("compatible", &spec().peripherals.compatible);
@@ -341,7 +341,7 @@ fn a_zimage_for_ram_elsewhere_is_refused_with_both_places() {
     assert_eq!(
         message,
         "zImage: the zImage unpacks its kernel to 0x20008000, but this board's RAM is 0x00000000 to \
-        0x04000000: build it with CONFIG_AUTO_ZRELADDR, which fits any RAM"
+         0x04000000: build it with CONFIG_AUTO_ZRELADDR, which fits any RAM"
     );
     // Accepted: an address in this board's RAM, an instruction, and a file without an address.
     assert_eq!(boot(0x0000_8000), Ok(()));

@@ -187,7 +187,7 @@ fn check(segment: &Segment, width: u64, jitter: u64, cpu_hz: u64) -> Result<(), 
     if period <= needed {
         return Err(SetupError(format!(
             "{hz} Hz: a period has {period} core cycles, but pulse and jitter need more than {needed}: \
-            lower the frequency, the width or the jitter"
+             lower the frequency, the width or the jitter"
         )));
     }
     Ok(())
@@ -341,7 +341,7 @@ mod tests {
         assert_eq!(
             error(|p| p.segments[0].millihertz = 100_000_000),
             "100000 Hz: a period has 1800 core cycles, but pulse and jitter need more than 1800: lower \
-            the frequency, the width or the jitter"
+             the frequency, the width or the jitter"
         );
         assert!(error(|p| p.segments[0].millihertz = 0).contains("0 Hz"));
         assert!(error(|p| p.segments.clear()).contains("at least one"));

@@ -51,7 +51,7 @@ impl Persistence {
         if columns == 0 || window < columns as u64 {
             return Err(SetupError(format!(
                 "a screen of {window} core cycles cannot have {columns} columns: give at least one \
-                column, and at most one for each cycle"
+                 column, and at most one for each cycle"
             )));
         }
         let trace = |pin: &u8| Trace {

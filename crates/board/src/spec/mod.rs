@@ -362,8 +362,8 @@ fn caches(root: &Section<'_>, core: &Core) -> Result<Caches, SpecError> {
                 "ctr",
                 format!(
                     "{ctr:#010x} describes a {side} cache of {size} bytes in {ways} ways of {}-byte \
-                    lines, but the board's has {} bytes in {} ways of 32-byte lines: remove ctr, or \
-                    write {right:#010x}",
+                     lines, but the board's has {} bytes in {} ways of 32-byte lines: remove ctr, or \
+                     write {right:#010x}",
                     8 << words,
                     geometry.size,
                     geometry.ways

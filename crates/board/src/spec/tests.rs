@@ -140,7 +140,7 @@ fn the_core_is_1_to_16_times_as_fast_as_its_bus() {
             complaint("180_000_000", cpu),
             format!(
                 "b.toml: clocks.bus_hz: the core clock of {hz} Hz is not 1 to 16 times the bus clock \
-                of 90000000 Hz"
+                 of 90000000 Hz"
             )
         );
     }
@@ -170,8 +170,8 @@ fn the_cache_type_register_must_agree_with_the_sizes() {
             "dcache_bytes = { value = 8192"
         ),
         "b.toml: caches.ctr: 0x1d152152 describes a data cache of 16384 bytes in 4 ways of 32-byte \
-        lines, but the board's has 8192 bytes in 4 ways of 32-byte lines: remove ctr, or write \
-        0x1d112152"
+         lines, but the board's has 8192 bytes in 4 ways of 32-byte lines: remove ctr, or write \
+         0x1d112152"
     );
     let left_out: String = SAM9263
         .split_inclusive('\n')
