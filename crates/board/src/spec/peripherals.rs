@@ -65,6 +65,21 @@ pub struct Wire {
     pub to: Sink,
 }
 
+/// Keys of a `[[device]]`.
+const DEVICE_KEYS: [&str; 9] = [
+    "name",
+    "part",
+    "base",
+    "size",
+    "clock_hz",
+    "wait_bus",
+    "values",
+    "source",
+    "confidence",
+];
+/// Keys of an `[[ignored]]` region.
+const IGNORED_KEYS: [&str; 6] = ["name", "base", "size", "reason", "source", "confidence"];
+
 /// The peripherals of a machine file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Peripherals {
@@ -128,29 +143,13 @@ impl Peripherals {
             &["compatible", "kernel_options", "machine_id", "ram_base"],
         )?;
         let devices = root
-            .sections(
-                "device",
-                &[
-                    "name",
-                    "part",
-                    "base",
-                    "size",
-                    "clock_hz",
-                    "wait_bus",
-                    "values",
-                    "source",
-                    "confidence",
-                ],
-            )?
+            .sections("device", &DEVICE_KEYS)?
             .iter()
             .map(device)
             .collect::<Result<Vec<_>, _>>()?;
         unique_names(&root, &devices)?;
         let ignored = root
-            .sections(
-                "ignored",
-                &["name", "base", "size", "reason", "source", "confidence"],
-            )?
+            .sections("ignored", &IGNORED_KEYS)?
             .iter()
             .map(ignored_region)
             .collect::<Result<Vec<_>, _>>()?;
