@@ -272,7 +272,7 @@ impl Search<'_, '_> {
             all.push(format!("caches.dcache_bytes={}K", self.dcache_kb).parse()?);
         }
         let sdram = &self.board.sdram;
-        // A row miss takes longer than a row hit by tRP and tRCD of the SDRAM, which do not change.
+        // A row miss takes tRP + tRCD longer than a row hit. The fit leaves this difference unchanged.
         let miss_penalty = f64::from(sdram.first_word_row_miss_bus - sdram.first_word_row_hit_bus);
         for ((unknown, was), is) in UNKNOWNS.iter().zip(self.start()).zip(numbers) {
             if was == *is {
@@ -341,7 +341,7 @@ impl Search<'_, '_> {
         self.descend(best, &wanted)
     }
 
-    /// Makes single moves as long as one comes nearer.
+    /// Makes one move at a time until no move brings the figures nearer to the wanted ones.
     fn descend(&mut self, mut best: Tried, wanted: &[f64]) -> Result<Tried> {
         let moves = MOVES.iter().flat_map(|steps| [*steps, steps.map(|n| -n)]);
         let moves: Vec<[i32; UNKNOWNS.len()]> = moves.collect();

@@ -15,7 +15,7 @@ const MACHINE: &str = "{\"target\":\"machine\"";
 /// Format of the lines.
 const FORMAT: u32 = 1;
 
-/// A line of the program.
+/// A line that `warmswitch-target` prints.
 #[derive(Deserialize)]
 #[serde(tag = "target", rename_all = "lowercase")]
 enum Line {

@@ -317,7 +317,7 @@ mod tests {
         link("/usr/bin/one", dir.join("bin/absolute")).unwrap();
         link("../usr/bin/one", dir.join("bin/relative")).unwrap();
         link("loop", dir.join("loop")).unwrap();
-        // The guest's own folder stays.
+        // Left out, because the guest has a folder /lib of its own.
         link("usr/lib", dir.join("lib")).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(dir.join("socket")).unwrap();
         let (names, notes) = laid(&[format!("{}:/", dir.display())]).unwrap();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Fetches packages of Debian's archive with the machine's apt, but without apt's state on the machine.
 //!
-//! All directories that apt writes are below our cache. We write the source list: addresses come from the machine's
+//! All directories that apt writes to are below our cache. We write the source list: addresses come from the machine's
 //! own entries, suites from the caller. So apt needs neither root nor changes to the system. It checks the archive's
-//! signature with Debian's keyring, and each package's hash with the signed lists. We check the hash again and keep
-//! it beside the file. Packages in the cache need no network.
+//! signature with Debian's keyring, and each package's hash with the signed lists. We check the hash again and keep it
+//! beside the file. Packages in the cache need no network.
 
 pub mod closure;
 pub mod source;

@@ -29,7 +29,7 @@ fn read_in(tree: &Path) {
     lesson::read_in(tree);
 }
 
-/// Copies the runs that `to` does not have. Runs do not depend on the tree.
+/// Copies the runs that `to` does not have. A stored run is valid in any project tree, so it can be copied.
 fn take_runs(from: &Path, to: &Path) {
     let runs = to.join("out/runs");
     fs::create_dir_all(&runs).unwrap();

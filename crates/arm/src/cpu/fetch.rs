@@ -39,8 +39,8 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Translates the address of the instruction at `pc`. Returns whether its fetch is cacheable. The page
-    /// stays unknown if it is not, and if the page is smaller than 4 KB.
+    /// Translates the address of the instruction at `pc`. Returns whether its fetch is cacheable. Remembers the page
+    /// only if the fetch is cacheable and the page is at least 4 KB.
     #[inline(always)]
     pub(crate) fn is_page_cached(&mut self, pc: u32, mva: Mva) -> Result<bool, Fault> {
         let page = self.translate(mva, Kind::Fetch, self.mmu.privileged())?;

@@ -17,7 +17,7 @@ impl Fault {
         domain: 0,
     };
 
-    /// External abort on XScale, except of a table walk (IXP42X 3.8.3.4.4).
+    /// External abort on XScale, other than on a table walk (IXP42X 3.8.3.4.4).
     pub const IMPRECISE: Fault = Fault {
         status: 0b1_0110,
         domain: 0,

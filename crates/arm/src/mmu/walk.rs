@@ -133,8 +133,8 @@ impl Mapping {
     }
 }
 
-/// Reads the tables at `ttb` without time, TLB or side effects. `read` returns the word at a physical
-/// address. Returns `None` if nothing is mapped.
+/// Reads the tables at `ttb`. Takes no time, does not use the TLB and has no side effects. `read` returns the word at a
+/// physical address. Returns `None` if nothing is mapped.
 pub fn mapping(
     descriptors: Descriptors,
     ttb: u32,

@@ -7,7 +7,7 @@ use super::*;
 use crate::link::Rate;
 use arm::{Bus as _, Pa, Saved, State as _, Width};
 
-/// Forged values, as numbers of 64, 32 and 8 bits. At odd places they replace parts of two fields.
+/// Forged values, as numbers of 64, 32 and 8 bits. At an offset inside a field, a value overwrites parts of two fields.
 const FORGED: [&[u8]; 6] = [
     &[0xf0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff],
     &[0xff; 8],

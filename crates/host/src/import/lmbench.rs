@@ -54,7 +54,7 @@ fn read(text: &str, first: usize) -> Result<Machine> {
             let Some(kb) = size else { continue };
             machine.items.push(switch(line, kb).map_err(wrong)?);
         } else {
-            // Another heading: the following numbers are not of lat_ctx.
+            // Another heading: the numbers that follow do not belong to lat_ctx.
             size = None;
         }
     }

@@ -72,7 +72,7 @@ pub struct Memory {
 }
 
 /// Returns the undisturbed speed of memory for each size, from the output of the guest `memory`: the shortest latency
-/// and the largest bandwidths. `figure` returns the value of a figure by its part of the run and its metric.
+/// and the largest bandwidths. `figure` takes a part of the run and a metric, and returns the figure's value.
 pub fn memory(printed: &Value, figure: impl Fn(&str, &str) -> Option<f64>) -> Vec<Memory> {
     let sizes = printed["sizes"].as_array().into_iter().flatten();
     let each = sizes.filter_map(|size| {

@@ -56,7 +56,7 @@ pub trait OutputKind: Measures + Sync {
         Ok(Vec::new())
     }
 
-    /// Makes additional export files: ends of their names, and contents.
+    /// Makes additional export files. Each is a pair: the end of the file name, and the contents.
     fn exports(&self, _runs: &[Run]) -> Vec<(String, String)> {
         Vec::new()
     }

@@ -198,8 +198,8 @@ pub fn figures<'a>(measured: impl IntoIterator<Item = &'a Measured> + Clone) -> 
     }
 }
 
-/// Breaks a line at words into lines of at most 100 characters, fewer in a narrow terminal. Continuation lines are
-/// indented.
+/// Breaks a line between words into lines of at most 100 characters, or fewer in a narrow terminal. Continuation lines
+/// are indented.
 pub fn wrapped(line: &str) -> String {
     let width = terminal::columns().map_or(WIDTH, |columns| columns.min(WIDTH));
     let mut text = String::new();

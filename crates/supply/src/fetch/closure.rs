@@ -123,8 +123,8 @@ impl Store {
     }
 }
 
-/// Returns the name of the file in a line `'uri' file size hash`. The hash comes from the signed list when the file
-/// is fetched.
+/// Returns the name of the file in a line `'uri' file size hash`. Ignores the hash in the line: the fetch checks the
+/// file against the hash in the signed list.
 fn file_of(line: &str) -> Option<&str> {
     line.strip_prefix('\'')?.split_whitespace().nth(1)
 }

@@ -23,7 +23,7 @@ const ISSUE: [Cause; 4] = [
     Cause::Branch,
     Cause::Exception,
 ];
-/// Largest difference of two figures that agree, as a part of the second one.
+/// Largest difference between two figures that count as equal, as a fraction of the second.
 const AGREE: f64 = 0.05;
 
 /// Core cycles of a run, or the difference of two runs.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the LAN91C111, which they drive as Linux's smc91x does.
+//! Tests of the LAN91C111. They drive it as Linux's smc91x does.
 
 use super::receive::RX_BAD_CRC;
 use super::*;
