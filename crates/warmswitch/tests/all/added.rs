@@ -62,7 +62,7 @@ fn case_05_a_file_is_whole_in_the_guest_or_refused_with_what_fits() {
         // A file larger than the whole RAM has its own message.
         if board[0] == "--set" {
             assert!(
-                text.contains("data: 40000000 bytes, and the board's whole RAM"),
+                text.contains("data: 40000000 bytes; the board's whole RAM"),
                 "{text}"
             );
         }
