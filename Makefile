@@ -10,7 +10,7 @@ help:
 	@echo 'make compare   measure, print the tables, write out/report/index.html'
 	@echo '               (with CORES=all a switch on every core, too, instead of the recorded figures)'
 	@echo 'make full      the same, and two of its experiments in full'
-	@echo 'make check     after each change: format, lints, unit tests of the lab, house rules'
+	@echo 'make check     after each change: format, lints, unit tests, house rules'
 	@echo 'make test      every test (installs QEMU and gdb when they are missing)'
 	@echo 'make tidy      the house rules alone'
 	@echo 'make bench     speed of the simulator, beside QEMU'

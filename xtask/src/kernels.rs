@@ -14,7 +14,7 @@ use crate::{cargo, ci, git, must, root};
 /// Time limit on each board, in seconds of board time.
 const LIMIT_S: &str = "120";
 /// One board per core.
-const BOARDS: [&str; 2] = ["sam9263", "at91rm9200"];
+const BOARDS: [&str; 3] = ["sam9263", "at91rm9200", "ixp425"];
 /// Part of the error for a kernel without code for a board's core.
 const NOT_FOR_IT: &str = "has no code for the board's core";
 
@@ -30,6 +30,9 @@ const TESTS: [&[&str]; 2] = [
         "rt::",
         "flat::",
         "product::",
+        "versions::",
+        "host::a_boards_numbers_are_found_again",
+        "added::a_board_gets_a_kernel",
     ],
     &[
         "test",
