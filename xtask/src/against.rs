@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask bench --against COMMIT [--pairs N] [--json]`: is the simulator of this tree slower than that of a
-//! commit? Builds the commit in `target/against`, and runs both programs at the same time on one processor core.
+//! `cargo xtask bench --against COMMIT [--pairs N] [--json]`: is the simulator of this tree slower than the simulator
+//! of a commit? Builds the commit in `target/against`, and runs both programs at the same time on one processor core.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
 }
 
 /// The source tree of a commit. It exists while both programs run: an older program needs its own descriptions of
-/// kernels and boards, and may not understand the current ones.
+/// kernels and boards, and may not understand the current descriptions.
 struct Source(PathBuf);
 
 impl Source {
@@ -69,7 +69,7 @@ impl Drop for Source {
     }
 }
 
-/// Removes the tree, or the rest of one that an interrupted run left.
+/// Removes the tree, or the remains of a tree that an interrupted run left.
 fn remove(place: &Path) -> Result<()> {
     if place.exists() {
         fs::remove_dir_all(place).with_context(|| format!("cannot remove {}", place.display()))?;
@@ -77,8 +77,8 @@ fn remove(place: &Path) -> Result<()> {
     must(git().args(["worktree", "prune"]))
 }
 
-/// Builds the tree's program and copies it to the top of the tree, so that it uses that tree. Objects of earlier
-/// builds are kept.
+/// Builds the tree's program and copies it to the top of the tree, so that the program uses this tree. Objects of
+/// earlier builds are kept.
 fn build(source: &Path, target: &Path) -> Result<PathBuf> {
     let built = cargo()
         .current_dir(source)
@@ -91,7 +91,7 @@ fn build(source: &Path, target: &Path) -> Result<PathBuf> {
     if !built.status.success() {
         bail!("cargo build failed: {}", built.status);
     }
-    // Cargo's configuration may change the path: read it from cargo's messages.
+    // Cargo's configuration may change the path, so the path is read from cargo's messages.
     let messages = String::from_utf8_lossy(&built.stdout);
     let executable = |line: &str| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;

@@ -3,7 +3,7 @@
 //!
 //! Makes a git repository of the kernel's source with nine commits, one of which drops a cache flush. Lets git search
 //! for it in kernels built from a user's `.config`, and fails when git finds another commit. The first kernel takes
-//! some minutes; the next ones recompile little. Deletes DIR first; needs 1.5 GB.
+//! some minutes; the next kernels recompile little. Deletes DIR first; needs 1.5 GB.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ type Change = (&'static str, &'static str, &'static str, &'static str);
 /// Subject of the commit with the bug.
 const BUG: &str = "mm: filemap: flush a written folio once";
 
-/// The commits. All but one change only comments or messages.
+/// The commits. All commits except one change only comments or messages.
 const SERIES: [Change; 9] = [
     (
         "pipe: say what the default size is",
@@ -111,7 +111,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Makes an empty directory: the one in `arguments`, else `target/NAME`.
+/// Makes an empty directory: the directory in `arguments`, else `target/NAME`.
 pub fn made_anew(name: &str, arguments: &[String]) -> Result<PathBuf> {
     let dir = match arguments {
         [] => root().join("target").join(name),
@@ -123,7 +123,7 @@ pub fn made_anew(name: &str, arguments: &[String]) -> Result<PathBuf> {
     Ok(dir)
 }
 
-/// Builds the program and copies it to `dir`, so that later builds do not change it.
+/// Builds the program and copies it to `dir`, so that later builds do not change this copy.
 pub fn program(dir: &Path) -> Result<PathBuf> {
     must(cargo().args(["build", "--quiet", "--release", "--bin", "warmswitch"]))?;
     let target =
@@ -134,7 +134,7 @@ pub fn program(dir: &Path) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Writes a user's configuration: that of the plain kernel, with another `LOCALVERSION`.
+/// Writes a user's configuration: the plain kernel's configuration, with another `LOCALVERSION`.
 fn own_config(program: &Path, dir: &Path) -> Result<PathBuf> {
     let built = Command::new(program)
         .args(["kernel", "build", "6.12/plain", "--json"])

@@ -22,7 +22,7 @@ enum Step {
     Tests,
 }
 
-/// All kernels that the tests and the quick experiments use. Use of another one is an error (`WARMSWITCH_NO_BUILD`).
+/// All kernels that the tests and the quick experiments use. Use of another kernel is an error (`WARMSWITCH_NO_BUILD`).
 /// `cargo xtask ci --all` builds every kernel.
 const KERNELS: [&str; 6] = [
     "6.12/plain",
@@ -54,7 +54,7 @@ const STEPS: [(&str, Step); 7] = [
     ("kernels", Step::Kernels),
     ("tests", Step::Tests),
     ("quick experiments", Step::Program(&["compare", "--quick"])),
-    // --compared: the other quick records need kernels that are not built here.
+    // The option is --compared, because the other quick records need kernels that are not built here.
     (
         "records",
         Step::Program(&["records", "--quick", "--all", "--compared"]),

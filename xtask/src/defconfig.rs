@@ -17,7 +17,7 @@ use crate::must;
 
 /// Commands that print the guest's clock before and after ten seconds of sleep.
 const TYPED: &str = "uname -r; cat /proc/uptime; sleep 10; cat /proc/uptime\n";
-/// Time between the two by the guest's clock, in seconds.
+/// Time between the two outputs by the guest's clock, in seconds.
 const SECONDS: f64 = 10.0;
 /// Allowed error of that time, in seconds: 1 %.
 const ERROR: f64 = 0.1;

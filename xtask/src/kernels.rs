@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask ci --all`: builds and boots every variant of every kernel, and runs the tests that need other kernels
-//! than those of `make test`. Writes the results to `docs/understand/KERNELS.md`.
+//! `cargo xtask ci --all`: builds and boots every variant of every kernel, and runs the tests whose kernels `make test`
+//! does not build. Writes the results to `docs/understand/KERNELS.md`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -56,7 +56,7 @@ struct Tried {
 struct Booted {
     /// Output of `uname -rv`.
     release: String,
-    /// Hash of its inputs.
+    /// Hash of the kernel's inputs.
     hash: String,
     boards: Vec<&'static str>,
 }

@@ -2,12 +2,12 @@
 //! `cargo xtask mutants --checker|--core [WORD]...`: do the tests detect mistakes in the coherence checker and in the
 //! core's shortcuts?
 //!
-//! Each mutant changes a few lines of `crates/watch/src/checker` or of `crates/arm/src` ([`list`]). The change is
-//! made in a copy of the tree under `target/mutants`, and tests run there. For the checker these are its unit tests,
-//! with the comparison with the reference, and then the litmus programs. For the core they are all its unit tests,
-//! with the fuzzer last. A mutant that passes all tests survives. That is an error unless the list gives a reason. A
-//! mutant that makes the tests five times slower, and slower than 90 s, counts as killed. With WORDs, only mutants
-//! whose file or reason contains one of them run.
+//! Each mutant changes a few lines of `crates/watch/src/checker` or of `crates/arm/src` ([`list`]). The change is made
+//! in a copy of the tree under `target/mutants`, and tests run there. For the checker, the tests are its unit tests,
+//! including the comparison with the reference, and then the litmus programs. For the core, they are all its unit
+//! tests, with the fuzzer last. A mutant that passes all tests survives. A surviving mutant is an error unless the list
+//! gives a reason. A mutant that makes the tests five times slower, and slower than 90 s, counts as killed. With WORDs,
+//! only mutants whose file or reason contains one of the WORDs run.
 
 mod list;
 
@@ -35,10 +35,10 @@ struct Subject {
     package: &'static str,
     /// Folder of the files that [`list`] names.
     source: &'static str,
-    /// Arguments of `cargo test` for each stage of tests. A failure in one stage skips the next ones.
+    /// Arguments of `cargo test` for each stage of tests. A failure in one stage skips the later stages.
     tests: &'static [&'static [&'static str]],
     mutants: fn() -> Vec<&'static Mutant>,
-    /// A level of optimisation that keeps compiling short: it takes longer than tests that fail.
+    /// A level of optimisation that keeps compilation short: compilation takes longer than tests that fail.
     optimised: &'static str,
 }
 
@@ -65,7 +65,7 @@ enum Verdict {
     Survived,
 }
 
-/// Runs all mutants of the list, or the requested ones.
+/// Runs all mutants of the list, or only the requested mutants.
 pub fn run(arguments: &[String]) -> Result<ExitCode> {
     let (subject, words) = match arguments {
         [which, words @ ..] if which == "--checker" => (&CHECKER, words),
@@ -133,7 +133,7 @@ fn copy() -> Result<PathBuf> {
 fn limits(subject: &Subject, tree: &Path) -> Result<Vec<u64>> {
     let mut limits = Vec::new();
     for which in subject.tests {
-        // Compiles first, so that the time is that of the tests.
+        // Compiles first, so that the measured time is the time of the tests only.
         let mut build = test(subject, tree);
         must(build.arg("--no-run").args(*which))?;
         let start = Instant::now();

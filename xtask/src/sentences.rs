@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask sentences [SEED [COUNT]]`: draws sentences from documents, help and comments, for a reader who marks those
-//! that he would rewrite. The same seed and tree give the same sentences.
+//! `cargo xtask sentences [SEED [COUNT]]`: draws sentences from documents, help and comments, for a reader who marks
+//! the sentences that he would rewrite. Equal seeds and trees give equal sentences.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 
 use crate::{git, root};
 
-/// Fewest words of a sentence.
+/// Minimum number of words in a sentence.
 const WORDS: usize = 5;
 
 /// A sentence and where it begins.

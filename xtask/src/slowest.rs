@@ -21,8 +21,8 @@ struct Program {
     package: PathBuf,
 }
 
-/// Compiles and runs all tests, including those that need a kernel, QEMU or gdb and those in documentation. Prints
-/// the slowest and returns the number of tests. Fails when a test fails.
+/// Compiles and runs all tests, including tests that need a kernel, QEMU or gdb, and tests in documentation. Prints the
+/// slowest and returns the number of tests. Fails when a test fails.
 pub fn tests() -> Result<usize> {
     let mut times = Vec::new();
     let mut failed = Vec::new();
@@ -55,7 +55,7 @@ fn programs() -> Result<Vec<Program>> {
     Ok(lines.lines().filter_map(program).collect())
 }
 
-/// Returns the test program that one of cargo's messages describes, if it does.
+/// Returns the test program that one of cargo's messages describes; `None` for other messages.
 fn program(line: &str) -> Option<Program> {
     let message: Value = serde_json::from_str(line).ok()?;
     if !message["profile"]["test"].as_bool()? {

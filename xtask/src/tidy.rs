@@ -9,11 +9,11 @@ mod unused;
 
 use crate::{git, root};
 
-/// Most lines of a file.
+/// Maximum number of lines in a file.
 const FILE_LINES: usize = 500;
-/// Most lines of a function, except in files of tests.
+/// Maximum number of lines in a function, except in files of tests.
 const FUNCTION_LINES: usize = 60;
-/// Most columns of a line of prose, except in tables and code.
+/// Maximum number of columns in a line of prose, except in tables and code.
 const PROSE_COLUMNS: usize = 140;
 /// Files of any length, each with the reason.
 const LISTS: [(&str, &str); 4] = [
@@ -22,7 +22,7 @@ const LISTS: [(&str, &str); 4] = [
     ("records/fcse-modes.toml", "a record: a line for each run"),
     ("Cargo.lock", "written by cargo"),
 ];
-/// A ratchet: longer files that have one job, each with the most lines that it may have. A file that has become shorter
+/// A ratchet: longer files that have one job, each with its maximum number of lines. A file that has become shorter
 /// gets a lower limit, or leaves the list.
 const LONG_FILES: [(&str, usize, &str); 3] = [
     ("crates/arm/src/cpu.rs", 530, "the processor and its loop"),
@@ -47,7 +47,8 @@ const NO_SPDX: [(&str, &str); 7] = [
     ("rustfmt.toml", "one setting"),
     (".cargo/config.toml", "one alias"),
 ];
-/// Host names of package registries. No file may name them: addresses come from the machine's settings.
+/// Host names of package registries. No file may contain one of these names: addresses come from the machine's
+/// settings.
 const REGISTRIES: [&str; 6] = [
     concat!("deb.", "debian.org"),
     concat!("security.", "debian.org"),
@@ -70,7 +71,7 @@ fn paths() -> Vec<String> {
     paths.lines().map(str::to_string).collect()
 }
 
-/// Returns the text files among them: path and content.
+/// Returns the text files among the tracked files: path and content.
 fn tracked() -> Vec<(String, String)> {
     let text = |path: String| {
         let text = std::fs::read_to_string(root().join(&path)).ok()?;
@@ -101,7 +102,7 @@ fn every_file_is_text() {
     none("binary files", paths().into_iter().filter(binary).collect());
 }
 
-/// What is wrong with the length of files, given as path and lines.
+/// Returns the errors in the lengths of files, given as path and number of lines.
 fn wrong_lengths<'a>(files: impl Iterator<Item = (&'a str, usize)>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (path, lines) in files {

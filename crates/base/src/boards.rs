@@ -60,7 +60,7 @@ fn parts(name: &str) -> Result<(&str, Vec<Change>)> {
     Ok((base, changes))
 }
 
-/// Returns the names of all boards: the built-in ones in their order, then other files in `boards/`.
+/// Returns the names of all boards: the built-in boards in their order, then other files in `boards/`.
 pub fn names() -> Vec<String> {
     let mut names: Vec<String> = spec::board_names().iter().map(|n| n.to_string()).collect();
     let toml = |path: &Path| path.extension().is_some_and(|e| e == "toml");

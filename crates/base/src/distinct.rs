@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Removal of duplicates.
 
-/// Removes duplicates; keeps first occurrences in order. For short lists: compares each item with all before it.
+/// Removes duplicates; keeps first occurrences in order. For short lists: compares each item with all items before it.
 pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut once = Vec::new();
     for one in all {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ctrl-C. The first one asks all work to stop at the next safe point, so that measurements are saved and the
-//! terminal is restored. The second one ends the program at once.
+//! Ctrl-C. The first Ctrl-C asks all work to stop at the next safe point, so that measurements are saved and the
+//! terminal is restored. The second Ctrl-C ends the program at once.
 
 use std::io::Read;
 use std::os::unix::process::CommandExt as _;
@@ -53,7 +53,7 @@ pub fn asked() -> bool {
 pub struct Group {
     child: Child,
     pid: Option<Pid>,
-    /// Whether a request to stop ends it.
+    /// Whether a request to stop ends the group.
     stops: bool,
 }
 
@@ -125,7 +125,7 @@ impl Drop for Group {
     }
 }
 
-/// Starts a thread that sends the content of a pipe, piece by piece.
+/// Starts a thread that sends the contents of a pipe, piece by piece.
 fn forward(mut pipe: impl Read + Send + 'static, sender: Sender<Vec<u8>>) {
     std::thread::spawn(move || {
         let mut buffer = [0; 4096];
@@ -137,8 +137,8 @@ fn forward(mut pipe: impl Read + Send + 'static, sender: Sender<Vec<u8>>) {
     });
 }
 
-/// Runs a program as [`Command::output`] does. Fails when the user asks to stop while the program runs. A program
-/// that starts after such a request runs to its end: saving measurements needs it.
+/// Runs a program as [`Command::output`] does. Fails when the user asks to stop while the program runs. A program that
+/// starts after such a request runs to its end, because saving measurements needs the program.
 pub fn output(command: &mut Command) -> Result<Output> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let stops = !asked();

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-/// Returns the project's root: the nearest of the current directory and its parents that holds `boards` and
-/// `experiments`, else the source tree of this program.
+/// Returns the project's root: among the current directory and its parents, the nearest directory that holds `boards`
+/// and `experiments`; otherwise, the source tree of this program.
 pub fn root() -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     for dir in here.ancestors() {
@@ -28,7 +28,7 @@ pub fn out() -> PathBuf {
     root().join("out")
 }
 
-/// Formats a path for messages: relative to the current directory if it is below that.
+/// Formats a path for messages: relative to the current directory if the path is below it.
 pub fn shown(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     let below = path.strip_prefix(here).unwrap_or(path);
@@ -38,7 +38,8 @@ pub fn shown(path: &Path) -> String {
     below.display().to_string()
 }
 
-/// Writes a file by way of a temporary file and a rename, so that a reader sees the old content or the new one.
+/// Writes a file through a temporary file and a rename, so that a reader sees either the old content or the new
+/// content.
 pub fn write_atomically(path: &Path, content: &[u8]) -> Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(dir).with_context(|| format!("cannot create {}", shown(dir)))?;

@@ -3,7 +3,8 @@
 
 use anyhow::{Result, bail};
 
-/// Longest line, in bytes. The guest's line editor takes it with the words that are typed around it.
+/// Longest line, in bytes. The guest's line editor accepts a line of this length with the words that are typed around
+/// it.
 const LONGEST: usize = 900;
 
 /// Words with a meaning to the shell at the start of a command (POSIX, reserved words).
@@ -52,7 +53,8 @@ pub fn typed(words: &[String]) -> Result<String> {
         [line] => in_shell(line),
         [first, ..] if SPECIAL.contains(&first.as_str()) => in_shell(&shown(words)),
         [first, rest @ ..] if !is_program(first) => {
-            // Quotes make the word a program's name, although the shell knows it as a keyword or an assignment.
+            // Quotes make the word a program's name, although the shell treats the unquoted word as a keyword or an
+            // assignment.
             let rest = rest.iter().map(|word| format!(" {}", quoted(word)));
             in_quotes(first) + &rest.collect::<String>()
         }

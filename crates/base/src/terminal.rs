@@ -48,8 +48,8 @@ pub fn restore() {
 
 static COLUMNS: std::sync::OnceLock<Option<usize>> = std::sync::OnceLock::new();
 
-/// Returns the width of the output, in columns, as [`ask_columns`] found it. `None` for a file or a pipe, and before
-/// that call.
+/// Returns the width of the output, in columns, as [`ask_columns`] found it. Returns `None` for a file or a pipe, and
+/// before the call of [`ask_columns`].
 pub fn columns() -> Option<usize> {
     for_tests::COLUMNS
         .get()
@@ -94,7 +94,7 @@ fn install_panic_hook() {
 /// Terminal width for tests.
 pub mod for_tests {
     thread_local! {
-        /// The width, in columns; none outside a test.
+        /// The width, in columns; `None` outside a test.
         pub static COLUMNS: std::cell::Cell<Option<usize>> = const { std::cell::Cell::new(None) };
     }
 

@@ -22,7 +22,7 @@ pub fn thread_cpu_s() -> f64 {
 pub enum CpuTimeOf {
     /// All threads of the process.
     Process = 14,
-    /// Its children that ended and were waited for.
+    /// Children of the process that ended and were waited for.
     Children = 16,
 }
 

@@ -90,7 +90,7 @@ pub fn dir(of: Option<&str>) -> PathBuf {
     of.map_or(own.clone(), |name| own.join(name))
 }
 
-/// Writes the document in place of the tool's previous one; returns its path.
+/// Replaces the tool's previous document with this document; returns its path.
 pub fn keep(of: Option<&str>, tool: &str, document: &Value) -> Result<PathBuf> {
     let path = dir(of).join(format!("{tool}.json"));
     let text = serde_json::to_string(document)? + "\n";

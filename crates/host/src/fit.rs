@@ -19,19 +19,20 @@ pub type Simulate<'a> = dyn FnMut(&[Change], u32) -> Result<Vec<Memory>> + 'a;
 const INSIDE_KB: u32 = 2;
 /// A load beyond the cache takes more than this many loads within the cache.
 const BEYOND: f64 = 1.5;
-/// Smallest size beyond the cache, in cache sizes. Below it, much depends on which lines the cache happens to keep.
+/// Smallest size beyond the cache, in cache sizes. Below this size, much depends on which lines the cache happens to
+/// keep.
 const LEAST_BEYOND: u32 = 4;
 /// Largest size beyond the cache, in cache sizes. More pages are spread over more rows of the SDRAM.
 const TIMES_BEYOND: u32 = 16;
 /// Size in KB of the pages that the TLB covers. Beyond it, a load also waits for page-table walks.
 const TLB_KB: u32 = 256;
-/// Clocks differ for certain when loads within the cache differ by more than this share, whatever the memory.
+/// Clocks certainly differ when loads within the cache differ by more than this share, with any memory.
 const OTHER_CLOCK: f64 = 0.05;
 /// Clocks count as equal when loads within the cache differ by at most this share.
 const SAME_CLOCK: f64 = 0.01;
 const MHZ: f64 = 1e6;
-/// Steps of the numbers that are tried, in both directions: each number alone, and combinations that leave the time of
-/// a line, which has seven words after the first, about unchanged.
+/// Steps of the numbers, tried in both directions: each number alone, and combinations that leave the time of a line
+/// about unchanged. A line has seven words after the first.
 const MOVES: [[i32; UNKNOWNS.len()]; 7] = [
     [1, 0, 0],
     [0, 1, 0],
@@ -43,12 +44,12 @@ const MOVES: [[i32; UNKNOWNS.len()]; 7] = [
 ];
 /// Largest number of linear models, each around the best numbers so far.
 const ROUNDS: usize = 8;
-/// Number of steps over which the first model takes its slopes.
+/// Number of steps over which the first model computes its slopes.
 const FIRST_STEPS: f64 = 4.0;
 const LINE_BYTES: f64 = 32.0;
 /// Possible latencies in nanoseconds and bandwidths in MB/s.
 const POSSIBLE: RangeInclusive<f64> = 0.01..=1e6;
-/// Possible ratios of the real board's clock to the simulated board's.
+/// Possible ratios of the real board's clock to the simulated board's clock.
 const CLOCKS: RangeInclusive<f64> = 0.05..=20.0;
 /// Possible sizes of the data cache.
 const CACHES_KB: RangeInclusive<u32> = 4..=128;
@@ -94,7 +95,7 @@ pub struct Fit {
     /// Changes of the board file.
     #[serde(serialize_with = "as_text")]
     pub changes: Vec<Change>,
-    /// Smallest and largest size in KB whose figures were fitted to.
+    /// Smallest and largest size, in KB, among the fitted figures.
     pub kb: [u32; 2],
     /// Figures of the real board.
     there: Vec<Memory>,
@@ -102,7 +103,7 @@ pub struct Fit {
     as_it_is: Vec<Memory>,
     /// Figures of the simulated board with the changes.
     changed: Vec<Memory>,
-    /// Largest difference that is left, over the figures that were fitted to.
+    /// Largest remaining difference among the fitted figures.
     pub off_percent: f64,
 }
 
@@ -150,8 +151,8 @@ pub fn fit(board: &BoardSpec, there: &[Memory], simulate: &mut Simulate) -> Resu
         search.faster = first;
     }
     let mut found = search.solve(search.start())?;
-    // The figure includes the timer's interrupts, which take longer with slower memory. The memory is fitted now, so
-    // the ratio is right.
+    // The figure includes the timer's interrupts, which take longer with slower memory. At this point, the memory has
+    // been fitted, so the ratio is right.
     let left = clock_ratio(&found.all).with_context(|| no_figure(INSIDE_KB))?;
     if (left - 1.0).abs() > SAME_CLOCK {
         search.faster *= left;
@@ -195,8 +196,8 @@ fn at(all: &[Memory], kb: u32) -> Option<Memory> {
     all.iter().copied().find(|m| m.kb == kb)
 }
 
-/// Estimates the size of the real board's data cache, in KB. The knees of the two curves have the ratio of the cache
-/// sizes, rounded to a power of two.
+/// Estimates the size of the real board's data cache, in KB. The ratio between the knees of the two curves, rounded to
+/// a power of two, is the ratio between the cache sizes.
 fn cache_kb(there: &[Memory], ours: &[Memory], ours_kb: u32) -> Result<u32> {
     let knee = |all: &[Memory]| {
         let inside = at(all, INSIDE_KB)?.load_ns;
@@ -215,18 +216,18 @@ fn change(key: &str, value: f64) -> Result<Change> {
     Ok(format!("{key}={value}").parse()?)
 }
 
-/// Returns the times of a load, of a line read and of a line written, in nanoseconds. They are about linear in the
-/// board's numbers.
+/// Returns the times for a load, for reading a line and for writing a line, in nanoseconds. They are about linear in
+/// the board's numbers.
 fn times(m: &Memory) -> [f64; 3] {
     let line = |mb_s: f64| LINE_BYTES * 1e3 / mb_s;
     [m.load_ns, line(m.read_mb_s), line(m.write_mb_s)]
 }
 
-/// Search for the three numbers, by the three figures of each size beyond the cache: simulations give the slopes, then
-/// a linear model proposes steps.
+/// Search for the three numbers, from the three figures of each size beyond the cache: simulations give the slopes,
+/// then a linear model proposes steps.
 struct Search<'a, 'b> {
     board: &'a BoardSpec,
-    /// Ratio of the real board's clocks to the simulated board's.
+    /// Ratio of the real board's clocks to the simulated board's clocks.
     faster: f64,
     dcache_kb: u32,
     /// Figures of the real board beyond the cache.
@@ -341,7 +342,7 @@ impl Search<'_, '_> {
         self.descend(best, &wanted)
     }
 
-    /// Makes one move at a time until no move brings the figures nearer to the wanted ones.
+    /// Makes one move at a time until no move brings the figures nearer to the wanted figures.
     fn descend(&mut self, mut best: Tried, wanted: &[f64]) -> Result<Tried> {
         let moves = MOVES.iter().flat_map(|steps| [*steps, steps.map(|n| -n)]);
         let moves: Vec<[i32; UNKNOWNS.len()]> = moves.collect();
@@ -368,7 +369,7 @@ fn off(figures: &[f64], wanted: &[f64]) -> f64 {
     each.map(|(is, wanted)| (is / wanted - 1.0).powi(2)).sum()
 }
 
-/// Returns the numbers around `from` that come nearest to the wanted figures by the linear model.
+/// Returns the numbers around `from` whose figures, in the linear model, come nearest to the wanted figures.
 fn nearest(from: &Tried, slopes: &[Vec<f64>], wanted: &[f64]) -> Vec<Numbers> {
     let reach = |n: usize| -UNKNOWNS[n].reach..=UNKNOWNS[n].reach;
     let all = reach(0).flat_map(|a| reach(1).flat_map(move |b| reach(2).map(move |c| [a, b, c])));
@@ -399,7 +400,7 @@ fn nearest(from: &Tried, slopes: &[Vec<f64>], wanted: &[f64]) -> Vec<Numbers> {
 }
 
 impl Fit {
-    /// Makes a table of the real board's figures and the simulated ones, without and with the changes.
+    /// Makes a table of the real board's figures and the simulated figures, without and with the changes.
     pub fn table(&self) -> Grid {
         let headings = [
             "KB",

@@ -4,7 +4,7 @@
 use super::*;
 use base::boards;
 
-/// Computes figures from a board's numbers, by a rule that is not linear.
+/// Computes figures from a board's numbers, with a rule that is not linear.
 fn made_up(spec: &BoardSpec, most: u32) -> Vec<Memory> {
     let cycle = 1e9 / spec.cpu_hz as f64;
     let bus = 1e9 / spec.bus_hz as f64;

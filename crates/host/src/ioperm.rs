@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cost of I/O permissions at a switch on this machine's kernel (`host/ioperm.c`), against the mail of
-//! 2004; and the reason if the kernel refuses permissions.
+//! Cost of I/O permissions at a switch on this machine's kernel (`host/ioperm.c`), compared with the mail of 2004. If
+//! the kernel refuses permissions, this module gives the reason.
 
 use std::path::Path;
 
@@ -49,7 +49,7 @@ pub struct Measured {
     turns: u32,
     /// Each case with each number of port accesses.
     pub cases: Vec<Case>,
-    /// The call that the kernel refused, if it refused one.
+    /// The call that the kernel refused, if any.
     pub refused: Option<Refused>,
     interrupted: bool,
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measurements on this machine and on products, for comparison with the simulated boards: workloads
-//! built from the guests' sources, checks of the machine's set-up, results with raw samples, imported
-//! results of other programs, and the cost of I/O permissions at a switch on x86.
+//! Measurements on this machine and on products, for comparison with the simulated boards. The crate builds workloads
+//! from the guests' sources, checks the machine's set-up, and keeps results with raw samples. It also imports results
+//! of other programs, and measures the cost of I/O permissions at a switch on x86.
 
 #[macro_use]
 extern crate base;

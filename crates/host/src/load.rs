@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loads that keep this machine busy during a measurement: the loads of the boards' experiments
-//! (`guest/cyclictest/workload.toml`), with programs of a PC.
+//! (`guest/cyclictest/workload.toml`), run with a PC's programs.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -22,11 +22,11 @@ const HEAD_START: Duration = Duration::from_secs(1);
 /// Interval at which the file is sent over TCP.
 const SERVED_EVERY: Duration = Duration::from_secs(7);
 const TICK: Duration = Duration::from_millis(100);
-/// Size of the file in bytes: about that of busybox, which the boards serve.
+/// Size of the file in bytes: about the size of busybox, which the boards serve.
 const SERVED_BYTES: usize = 1 << 20;
-/// The boards read /dev/mem. On a PC that reads devices and may hang the machine, so this script copies as many zeros.
-/// `$1` is this process. If it is killed without cleaning up, as by a second Ctrl-C, the loops end after their current
-/// commands.
+/// The boards read /dev/mem. On a PC, reading /dev/mem reads devices and may hang the machine, so this script copies
+/// equally many zeros. `$1` is the number of this process. If this process is killed without cleaning up, for example
+/// by a second Ctrl-C, the loops end after their current commands.
 const PAPER: &str = "while kill -0 $1; do find /; dd if=/dev/zero bs=64k count=1000; done";
 /// Scripts of Atmel's load; [`Load::serve`] adds the file over TCP.
 const ATMEL: [&str; 3] = [
@@ -129,7 +129,7 @@ impl Drop for Load {
         self.over.store(true, Ordering::Relaxed);
         for shell in &mut self.shells {
             let group = i32::try_from(shell.id()).ok().and_then(Pid::from_raw);
-            // An error means that the group has no process any more.
+            // An error means that the group no longer has a process.
             let _ = group.map(|group| kill_process_group(group, Signal::KILL));
             let _ = shell.wait();
         }

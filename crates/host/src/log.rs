@@ -9,7 +9,7 @@ use super::document::Machine;
 use super::read;
 use super::rows::Row;
 
-/// Start of each line of the program.
+/// Start of each line that the program prints.
 pub const START: &str = "{\"target\":\"";
 const MACHINE: &str = "{\"target\":\"machine\"";
 /// Format of the lines.
@@ -50,7 +50,8 @@ struct Run {
 struct Called {
     machine: Machine,
     tools: Vec<Tool>,
-    /// Whether it was interrupted, and its number of runs; `None` when the log has no end of it.
+    /// Whether the call was interrupted, and its number of runs; `None` when the log does not contain the end of the
+    /// call.
     ended: Option<(bool, usize)>,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measuring programs: built by this machine's C compiler, and cached by the hash of their inputs.
+//! Measuring programs, built by this machine's C compiler and cached under the hash of their inputs.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -30,7 +30,7 @@ pub struct Program {
     name: String,
     dir: PathBuf,
     sources: Vec<String>,
-    /// Whether it is linked statically, to run without this machine's libraries.
+    /// Whether the program is linked statically, to run without this machine's libraries.
     is_static: bool,
 }
 
@@ -122,9 +122,9 @@ pub fn code_in(dir: &Path) -> Vec<PathBuf> {
 
 /// Output and exit code of a program that ended.
 pub struct ProgramOutput {
-    /// Text of its standard output.
+    /// Text of the program's standard output.
     pub output: String,
-    /// Text of its standard error.
+    /// Text of the program's standard error.
     pub errors: String,
     /// Exit code; `None` when a signal ended the program.
     pub code: Option<i32>,
@@ -140,8 +140,8 @@ impl ProgramOutput {
     }
 }
 
-/// Runs a program to its end, on the processor `cpu` if there is one. Ctrl-C is passed on, so that the
-/// program ends with the results it has.
+/// Runs a program to its end, on the processor `cpu` if it is given. Ctrl-C is passed on, so that the program ends with
+/// the results that it has so far.
 pub fn run(program: &Path, arguments: &[String], cpu: Option<usize>) -> Result<ProgramOutput> {
     let started = thread::scope(|scope| {
         // A child inherits the processors of the thread that starts it.
@@ -197,11 +197,12 @@ fn read(mut from: impl std::io::Read + Send + 'static) -> JoinHandle<String> {
     })
 }
 
-/// Waits for the end of a program, then kills the processes it left behind: while they hold its output
-/// open, reading would not end. Ctrl-C is passed on to all of them; after [`PATIENCE`] they are killed.
+/// Waits for the end of a program, then kills the processes that the program left behind. While these processes hold
+/// the program's output open, reading would not end. Ctrl-C is passed on to all processes; after [`PATIENCE`], they are
+/// killed.
 fn ended(child: &mut Child) -> Result<ExitStatus> {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    // An error means that the group has no process any more.
+    // An error means that the group no longer has a process.
     let send = |signal: Signal| group.map(|group| kill_process_group(group, signal));
     let mut interrupted: Option<Instant> = None;
     loop {

@@ -84,7 +84,7 @@ fn arguments(kernel: &Path, root: &Path, turns: u32) -> Vec<String> {
     arguments
 }
 
-/// Replaces QEMU's exit code by the program's, which the console shows.
+/// Replaces QEMU's exit code with the program's exit code, which the console shows.
 fn ended(ran: ProgramOutput) -> Result<ProgramOutput> {
     let shown = ran
         .output
@@ -177,7 +177,7 @@ fn unpack(deb: &Path, dir: &Path) -> Result<()> {
     Ok(fs::remove_dir(dir.join("boot"))?)
 }
 
-/// Makes a root file system of the two programs, cached by its content.
+/// Makes a root file system from the two programs, cached by its content.
 fn root(program: &Path, init: &Path) -> Result<PathBuf> {
     let mut archive = Archive::default();
     archive.directory("dev")?;

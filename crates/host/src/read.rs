@@ -137,7 +137,8 @@ fn scaled(samples: Vec<f64>, by: f64) -> Vec<f64> {
     samples.into_iter().map(|sample| sample * by).collect()
 }
 
-/// Reads a ring of tasks: microseconds per hop, per switch, and of the work without a switch.
+/// Reads a ring of tasks: microseconds per hop, microseconds per switch, and microseconds for the work without a
+/// switch.
 fn ring(v: &Value) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for (metric, key) in [
@@ -219,7 +220,7 @@ fn of_latencies(at: &str, latencies: Latencies) -> Vec<Figure> {
     figures.collect()
 }
 
-/// Reads replies or periods, by the time stamps of packets.
+/// Reads replies or periods, from the time stamps of packets.
 fn net(v: &Value) -> Result<Vec<Figure>> {
     let times = numbers(&v["ns"])?;
     let share = times.len() as f64 / number(&v["packets"])? * 100.0;
@@ -263,8 +264,8 @@ fn binned(thread: &Value) -> Result<Latencies> {
     ))
 }
 
-/// Computes overheads by the formula of the paper of 2007: I = R' - (R - C) - n C, sample by sample, as
-/// the program measured them in rotation.
+/// Computes overheads with the formula of the paper of 2007: I = R' - (R - C) - n C. It applies the formula sample by
+/// sample, because the program measured the terms in rotation.
 pub fn overhead(v: &Value) -> Result<Vec<Figure>> {
     let hops = number(&v["hops"])?;
     let hop: Vec<f64> = scaled(numbers(&v["hops_ns"])?, 1.0 / hops);

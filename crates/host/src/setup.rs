@@ -46,7 +46,8 @@ const LIMITS: &str = "proc/self/limits";
 const STATUS: &str = "proc/self/status";
 const SWAPS: &str = "proc/swaps";
 const THROTTLING: &str = "proc/sys/kernel/sched_rt_runtime_us";
-/// Runtime of the first processor's fair server, in nanoseconds. The others are in folders beside it.
+/// Runtime of the first processor's fair server, in nanoseconds. The files for the other processors are in folders
+/// beside it.
 const FAIR_SERVER: &str = "sys/kernel/debug/sched/fair_server/cpu0/runtime";
 const FAIR_SERVERS: &str = "sys/kernel/debug/sched/fair_server";
 const MOUNTS: &str = "proc/mounts";
@@ -144,7 +145,7 @@ impl System<'_> {
     }
 
     /// Checks the time that Linux 6.12 and later reserve for other tasks. Switching throttling off (-1) does not switch
-    /// this off.
+    /// off this reserve.
     fn fair_server(&self) -> Check {
         const NAME: &str = "fair server";
         let help = "it stops real-time tasks that never sleep, even with sched_rt_runtime_us = -1: \
@@ -190,8 +191,8 @@ impl System<'_> {
         }
     }
 
-    /// Returns the runtime of each processor's fair server, in nanoseconds per period. Another machine reports only its
-    /// first processor's.
+    /// Returns the runtime of each processor's fair server, in nanoseconds per period. Another machine reports only the
+    /// runtime for its first processor.
     fn fair_servers_ns(&self) -> Vec<u64> {
         let texts: Vec<String> = match self {
             System::Said(_) => self.text(FAIR_SERVER).into_iter().collect(),

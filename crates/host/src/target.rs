@@ -66,8 +66,8 @@ impl Architecture {
 /// A program within the built program.
 struct Applet {
     name: &'static str,
-    /// Whether its source is the file in `host` that adapts it to a PC, which suits a product, too; otherwise it is
-    /// the guest's source.
+    /// Whether its source is the file in `host` that adapts it to a PC. Such a file suits a product, too. Otherwise,
+    /// its source is the guest's source.
     is_adapted: bool,
 }
 
@@ -112,12 +112,12 @@ fn host_dir() -> PathBuf {
 /// A tool of `all`.
 struct Tool {
     name: &'static str,
-    /// Whether it is pinned to one processor by default.
+    /// Whether the tool is pinned to one processor by default.
     is_pinned: bool,
     calls: Vec<Call>,
 }
 
-/// Returns the tools of `all`, which are those of this machine.
+/// Returns the tools of `all`, which are also the tools on this machine.
 fn tools(form: Form) -> Vec<Tool> {
     let tool = |name, is_pinned, calls| Tool {
         name,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares our programs with well-known tools. Both run in turn: do their figures agree?
+//! Compares our programs with well-known tools. A program and its counterpart run in turn: do their figures agree?
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use results::figures::statistics::{Summary, summarise};
 use results::render::grid::Grid;
 use supply::toolchain::install_line;
 
-/// Medians agree when they differ by at most this, or when their 95 % intervals overlap.
+/// Medians agree when they differ by at most this percentage, or when their 95 % intervals overlap.
 const WITHIN_PERCENT: f64 = 10.0;
 
 /// A figure's name, and its value in one run.
@@ -46,7 +46,7 @@ pub struct Compared {
     theirs: Vec<f64>,
     of_ours: Summary,
     of_theirs: Summary,
-    /// Difference of the medians, ours minus theirs.
+    /// Difference of the medians: our program's median minus the other tool's median.
     difference_percent: f64,
     /// Whether the medians differ by at most 10 %, or the intervals overlap.
     pub agree: bool,

@@ -18,7 +18,7 @@ pub const SIZES_KB: [u32; 4] = [0, 4, 16, 64];
 /// Default numbers of tasks in a ring of `ctx`.
 pub const TASKS: [u32; 3] = [2, 8, 16];
 
-/// A program that waits for the other end starts this long before it.
+/// A program that waits for the other end starts this long before the other end.
 const HEAD_START: Duration = Duration::from_millis(300);
 
 /// One run of a program.
@@ -122,7 +122,7 @@ pub fn cyclic(options: &str) -> Vec<Call> {
     vec![call("timer".into(), Source::Adapted("cyclic"), options)]
 }
 
-/// Makes the calls of `overhead`: the pairs of tasks of the paper of 2007.
+/// Makes the calls of `overhead`: the pairs of tasks in the paper of 2007.
 pub fn overhead(form: Form) -> Vec<Call> {
     let (pieces, samples) = (form.pick(64, 16), form.pick(11, 3));
     let turns = if form.quick { "1 16" } else { "1 4 16 64" };
@@ -187,7 +187,7 @@ impl Call {
         }
     }
 
-    /// Runs the call to its end. With another end, only that one is pinned to the processor `cpu`.
+    /// Runs the call to its end. If the call has another end, only that end is pinned to the processor `cpu`.
     fn ran(&self, cpu: Option<usize>) -> Result<ProgramOutput> {
         let program = self.program()?.built()?;
         if let Some(device) = &self.device {
@@ -204,7 +204,7 @@ impl Call {
         let measured = Program::own(other.name).built()?;
         let (observing, other) = thread::scope(|scope| {
             let observing = scope.spawn(|| programs::run(&program, &self.arguments, None));
-            // The other end sends it "ready", so it must run already.
+            // The other end sends "ready" to this program, so this program must already be running.
             thread::sleep(HEAD_START);
             let other = programs::run(&measured, &other.arguments, cpu);
             (observing.join(), other)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The user's own files for the guest: an archive that the kernel unpacks after the root file system's. A named
-//! program that could not start in the guest is an error before the boot.
+//! The user's own files for the guest: an archive that the kernel unpacks after the root file system's archive. If a
+//! named program cannot start in the guest, that is an error before the boot.
 
 mod files;
 mod program;
@@ -20,14 +20,14 @@ use files::Files;
 /// Path in the guest of the bytes from the user's standard input.
 pub const STDIN: &str = ".stdin";
 
-/// Most notes that are shown; the rest is only counted.
+/// Maximum number of notes that are shown; further notes are only counted.
 const SHOWN_NOTES: usize = 5;
 
 /// `HOST[:GUEST]`: a file or folder, and its place in the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Added {
     host: PathBuf,
-    /// Place in the guest, without the `/` at its beginning; a folder's name may have one at its end. The empty path
+    /// Place in the guest, without the `/` at its beginning; a folder's name may have a `/` at its end. The empty path
     /// is the top.
     guest: Option<String>,
     /// The packages of Debian that this tree contains; empty for the user's own files.
@@ -63,7 +63,7 @@ impl Added {
         bytes_of(&self.host)
     }
 
-    /// Returns the options with which the user gave it.
+    /// Returns the options with which the user added this entry.
     pub fn option(&self) -> String {
         if self.packages.is_empty() {
             return format!("--add {self}");
@@ -121,7 +121,7 @@ impl fmt::Display for Added {
 
 /// The guest that files are added to.
 pub struct Around {
-    /// Paths of its root file system with their types, if they are known.
+    /// Paths of the guest's root file system with their types, if they are known.
     pub names: Option<BTreeMap<String, Kind>>,
     /// Whether the root file system is ours.
     pub is_ours: bool,
@@ -129,7 +129,7 @@ pub struct Around {
     pub flat: bool,
     /// Whether the kernel has a loader for bFLT programs, if that is known.
     pub loads_flat: Option<bool>,
-    /// Symbol versions of its C library, if they are known.
+    /// Symbol versions of the guest's C library, if they are known.
     pub c_library: Option<BTreeSet<String>>,
     /// Size of the board's RAM.
     pub ram_bytes: u64,
@@ -179,8 +179,8 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Makes a guest. Names with a dot are files, those with an asterisk programs, those with `=` links, all others
-    /// folders.
+    /// Makes a guest. Names with a dot are files, names with an asterisk are programs, names with `=` are links, and
+    /// all other names are folders.
     fn around(names: &[&str]) -> Around {
         let kind = |name: &&str| match name.split_once('=') {
             Some((name, target)) => (name.to_string(), Kind::Link(target.to_string())),
@@ -211,7 +211,7 @@ mod tests {
         "etc",
     ];
 
-    /// Adds these to our root file system; returns the paths of the archive, and the notes.
+    /// Adds these entries to our root file system; returns the paths of the archive, and the notes.
     fn laid(all: &[String]) -> Result<(Vec<String>, Vec<String>)> {
         let all: Vec<Added> = all.iter().map(|text| added(text)).collect();
         let (bytes, notes) = archive(&all, None, &around(&OURS))?;
@@ -259,7 +259,7 @@ mod tests {
             "table.csv",
         ];
         assert_eq!(Vec::from_iter(names.into_keys()), expected);
-        // Into a folder of the guest, and by a link's own name.
+        // Adds a link into a folder of the guest, under the link's own name.
         std::os::unix::fs::symlink("table.csv", dir.join("other")).unwrap();
         let into = added(&format!("{}/other:/etc", dir.display()));
         let (bytes, _) = archive(&[into], None, &around(&["etc"])).unwrap();
@@ -317,7 +317,7 @@ mod tests {
         link("/usr/bin/one", dir.join("bin/absolute")).unwrap();
         link("../usr/bin/one", dir.join("bin/relative")).unwrap();
         link("loop", dir.join("loop")).unwrap();
-        // Left out, because the guest has a folder /lib of its own.
+        // This link is left out, because the guest has a folder /lib of its own.
         link("usr/lib", dir.join("lib")).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(dir.join("socket")).unwrap();
         let (names, notes) = laid(&[format!("{}:/", dir.display())]).unwrap();
@@ -352,7 +352,7 @@ mod tests {
         ] {
             assert!(notes.contains(part), "{notes}");
         }
-        // A file at the top, by its name.
+        // Adds a file at the top, under its name.
         let (names, _) = laid(&[format!("{}/usr/bin/one:/", dir.display())]).unwrap();
         assert_eq!(names, ["one"]);
         fs::remove_dir_all(&dir).unwrap();

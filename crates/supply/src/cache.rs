@@ -3,8 +3,8 @@
 //! from its inputs.
 //!
 //! An entry is filled in a temporary directory and renamed when it is complete, so that a partial result never looks
-//! complete. A lock per kind, or per kernel, keeps two builds apart. The user may delete anything in the cache while
-//! no build runs. The program itself deletes old sources, the largest entries: see [`keep_newest`].
+//! complete. A lock for each kind of entry, or for each kernel, keeps two builds apart. The user may delete anything in
+//! the cache while no build runs. The program itself deletes old sources, the largest entries: see [`keep_newest`].
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -41,7 +41,7 @@ pub fn dir() -> Result<PathBuf> {
 const NEARLY_FULL: u64 = 16 << 20;
 const ELSEWHERE: &str = "set WARMSWITCH_CACHE=DIR to put the cache on another disk";
 
-/// Returns the free bytes on the disk of a directory, without those reserved for root. The directory must exist.
+/// Returns the free bytes on the disk of a directory, without the bytes reserved for root. The directory must exist.
 fn free_bytes(dir: &Path) -> Option<u64> {
     let disk = rustix::fs::statvfs(dir).ok()?;
     Some(disk.f_bavail * disk.f_frsize)
@@ -72,13 +72,13 @@ pub fn check_room(dir: &Path, bytes: u64, what: &str) -> Result<()> {
     }
 }
 
-/// A lock on a kind of entry, held while one is made. It is released when the value is dropped or the process ends.
-/// Its file names the process that holds it or held it last.
+/// A lock on a kind of entry, held while an entry is made. It is released when the value is dropped or the process
+/// ends. The lock's file names the process that holds the lock or held it last.
 pub struct Lock {
     _file: File,
 }
 
-/// Describes this process, for others that wait for a lock.
+/// Describes this process, for other processes that wait for a lock.
 fn this_process() -> String {
     let words = std::env::args().collect::<Vec<_>>().join(" ");
     format!("process {}, {words}", std::process::id())
@@ -108,7 +108,7 @@ impl Lock {
         loop {
             match flock(&file, operation) {
                 Ok(()) => {
-                    // The name is only a help for others: a failure does not matter.
+                    // The name only helps other processes, so a failure does not matter.
                     let _ = file
                         .set_len(0)
                         .and_then(|()| file.write_all(this_process().as_bytes()));
@@ -138,7 +138,7 @@ pub fn kept(folder: &str, hash: &str, fill: impl FnOnce(&Path) -> Result<()>) ->
     let place = folder_path.join(hash);
     if !place.is_dir() {
         let _lock = Lock::take(&folder_path, folder)?;
-        // Another process may have filled it while we waited.
+        // Another process may have filled the directory while we waited.
         if !place.is_dir() {
             make(&place, fill)?;
         }
@@ -146,15 +146,15 @@ pub fn kept(folder: &str, hash: &str, fill: impl FnOnce(&Path) -> Result<()>) ->
     Ok(place)
 }
 
-/// Makes the directory `target`: fills a temporary one beside it and renames that. Removes what killed attempts left.
-/// The caller holds the lock for this kind of entry.
+/// Makes the directory `target`: fills a temporary directory beside it and renames that directory. Removes the remains
+/// of killed attempts. The caller holds the lock for this kind of entry.
 pub fn make(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let temporary = temporary_for(target)?;
     let made = fill(&temporary).and_then(|()| {
         fs::rename(&temporary, target)
             .with_context(|| format!("cannot rename {} to its place", shown(&temporary)))
     });
-    // Before the temporary directory is removed: that frees the disk.
+    // The check comes before the temporary directory is removed, because its removal frees the disk.
     let made = made.map_err(|error| explained(error, &temporary));
     if made.is_err() {
         let _ = fs::remove_dir_all(&temporary);
@@ -163,8 +163,8 @@ pub fn make(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()>
 }
 
 /// Removes old entries in `dir`, each of which has a lock of its own. Keeps the `keep` entries whose locks were taken
-/// last, and entries whose locks are held. Removes also what failed attempts left. Warns about an entry that cannot
-/// be removed.
+/// last, and entries whose locks are held. Also removes the remains of failed attempts. Warns about an entry that
+/// cannot be removed.
 pub fn keep_newest(dir: &Path, keep: usize) -> Result<()> {
     let mut entries = Vec::new();
     for entry in fs::read_dir(dir).with_context(|| format!("cannot read {}", shown(dir)))? {
@@ -320,8 +320,8 @@ mod tests {
                 .open(dir.join(format!("{locked}.lock")));
             lock.unwrap().set_modified(then).unwrap();
         }
-        // Of one entry only the lock is left, newer than all others. One lock is a dangling link. One entry is there
-        // complete and partial.
+        // One entry has only its lock left, which is newer than all others. One lock is a dangling link. One entry
+        // exists both complete and partial.
         drop(Lock::share(&dir, "e-never-made").unwrap());
         std::os::unix::fs::symlink("/nowhere", dir.join("f-astray.lock")).unwrap();
         fs::create_dir_all(dir.join("f-astray")).unwrap();

@@ -2,9 +2,9 @@
 //! Fetches packages of Debian's archive with the machine's apt, but without apt's state on the machine.
 //!
 //! All directories that apt writes to are below our cache. We write the source list: addresses come from the machine's
-//! own entries, suites from the caller. So apt needs neither root nor changes to the system. It checks the archive's
-//! signature with Debian's keyring, and each package's hash with the signed lists. We check the hash again and keep it
-//! beside the file. Packages in the cache need no network.
+//! own entries, suites from the caller. Therefore, apt needs neither root nor changes to the system. It checks the
+//! archive's signature with Debian's keyring, and each package's hash with the signed lists. We check the package's
+//! hash again and keep this hash beside the file. Packages in the cache need no network.
 
 pub mod closure;
 pub mod source;
@@ -43,7 +43,7 @@ pub struct Deb {
 pub struct Wish<'a> {
     /// Package.
     pub name: &'a str,
-    /// Preferred version; if the archive no longer has it, another one is used.
+    /// Preferred version; if the archive no longer has it, another version is used.
     pub version: Option<&'a str>,
 }
 
@@ -97,14 +97,14 @@ impl Store {
     }
 
     /// Returns the packages in the order of `wishes`. Takes them from the cache if it has them, unless `refresh` asks
-    /// for the archive's.
+    /// for the archive's packages.
     pub fn get(&self, wishes: &[Wish], refresh: bool) -> Result<Vec<Deb>> {
         let cached = |wish: &Wish| self.cached(wish);
         if !refresh && wishes.iter().all(|w| cached(w).is_some()) {
             return Ok(wishes.iter().filter_map(cached).collect());
         }
         let _lock = Lock::take(&self.cache, "apt")?;
-        // Another process may have fetched them while we waited.
+        // Another process may have fetched the packages while we waited.
         let absent: Vec<&Wish> = wishes
             .iter()
             .filter(|w| refresh || cached(w).is_none())
@@ -178,7 +178,7 @@ impl Store {
     fn update(&self) -> Result<Result<String>> {
         self.configure()?;
         let progress = Progress::new("package lists", 0);
-        // A missing suite does not matter if another one has the package.
+        // A missing suite does not matter if another suite has the package.
         let updated = output(self.apt_get().arg("update"));
         if interrupt::asked() {
             bail!("stopped");
@@ -311,7 +311,7 @@ impl Store {
     }
 }
 
-/// Returns the suites whose signature apt could not check, by its output.
+/// Returns the suites whose signature apt could not check, according to its output.
 fn without_key<'a>(printed: &str, suites: &'a [String]) -> Vec<&'a str> {
     let lines: Vec<&str> = printed
         .lines()
@@ -324,7 +324,8 @@ fn without_key<'a>(printed: &str, suites: &'a [String]) -> Vec<&'a str> {
     suites.iter().filter(named).map(String::as_str).collect()
 }
 
-/// Checks one file and moves it into the store. Writes its hash first: a file without one does not count as complete.
+/// Checks one file and moves it into the store. Writes its hash first: a file without a hash does not count as
+/// complete.
 fn take_in(incoming: &Path, offer: &Offer, place: &Path) -> Result<()> {
     let sha256 = sha256_of(incoming)?;
     if sha256 != offer.sha256 {

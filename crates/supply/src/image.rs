@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The root file system, as one archive that the kernel unpacks at start: programs of Debian's armel packages, the
 //! libraries that they need, our guests and `/init`. Debian's packages do not run on ARMv4T, nor on kernels without
-//! address spaces. For these the root file system has a busybox from source (`source_build.rs`), and guests.
+//! address spaces. For these cores and kernels, the root file system has a busybox built from source
+//! (`source_build.rs`), and guests.
 //!
 //! `guest/root/root.toml` lists the contents. The archive is not compressed, because the simulated core copies it
-//! faster than it inflates it. The cache keeps it under the hash of its inputs.
+//! faster than it inflates it. The cache keeps the archive under the hash of its inputs.
 
 pub mod cpio;
 pub mod elf;
@@ -55,7 +56,7 @@ pub struct RootFs {
 pub struct Record {
     /// Hash of all inputs: 32 hexadecimal digits.
     pub hash: String,
-    /// Debian's packages in it.
+    /// Debian's packages in the root file system.
     pub packages: Vec<Package>,
 }
 
@@ -102,7 +103,7 @@ impl Programs {
         }
     }
 
-    /// Returns the build from source that they come from; `None` for Debian's packages.
+    /// Returns the build from source that the programs come from; `None` for Debian's packages.
     fn own(self) -> Option<&'static source_build::SourceBuild> {
         match self {
             Programs::Armv5te => None,
@@ -149,7 +150,7 @@ impl Programs {
         );
     }
 
-    /// Returns the compiler that compiles and links them.
+    /// Returns the compiler that compiles and links the programs.
     pub fn compiler(self) -> Result<PathBuf> {
         Ok(match self.own() {
             None => Sysroot::get()?.compiler(),
@@ -157,7 +158,7 @@ impl Programs {
         })
     }
 
-    /// Returns their root file system.
+    /// Returns the root file system of the programs.
     pub fn root_fs(self) -> Result<RootFs> {
         match self.own() {
             None => root_fs(),
@@ -165,7 +166,7 @@ impl Programs {
         }
     }
 
-    /// Returns the root file system with programs built from source. Scripts and names are those of `root.toml`.
+    /// Returns the root file system with programs built from source. Scripts and names come from `root.toml`.
     fn own_root_fs(self, kind: &'static source_build::SourceBuild) -> Result<RootFs> {
         let (file, text, spec) = spec::read()?;
         let user_land = UserLand::get(kind)?;
@@ -177,7 +178,7 @@ impl Programs {
             origin: Origin::Own(&user_land),
             guests: &guests,
         };
-        // Records contain the hash that this text gives for ARMv4T: keep it, also for flat kernels.
+        // Records contain the hash that this text gives for ARMv4T. Keep this text, also for flat kernels.
         let mut inputs = Inputs::new("root for ARMv4T 1");
         inputs.add("root.toml", text.as_bytes());
         inputs.add("user land", user_land.hash.as_bytes());
@@ -191,8 +192,8 @@ pub fn is_flat(vmlinux: &Path) -> bool {
     symbols::has(vmlinux, FLAT_SYMBOL) == Some(true)
 }
 
-/// Returns the root file system from the cache; builds it if it is missing. Uses the packages in the cache; fetches
-/// the archive's newest if the cache has no `packages/armel`.
+/// Returns the root file system from the cache; builds it if it is missing. Uses the packages in the cache; fetches the
+/// archive's newest packages if the cache has no `packages/armel`.
 pub fn root_fs() -> Result<RootFs> {
     let (file, text, spec) = spec::read()?;
     let sysroot = Sysroot::get()?;
@@ -333,7 +334,7 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// Returns the packages in it, for the record.
+    /// Returns the packages in the root file system, for the record.
     fn packages(&self) -> Vec<Package> {
         let package = |(name, version, sha256): (&String, &String, &String)| Package {
             name: name.clone(),
@@ -369,7 +370,7 @@ impl Build<'_> {
         for dir in ["dev", "etc", "proc", "root", "sys", "tmp", "var"] {
             archive.directory(dir)?;
         }
-        // The kernel opens it for the first process before /dev is mounted.
+        // The kernel opens this device for the first process before /dev is mounted.
         archive.character_device("dev/console", 5, 1)?;
         archive.file("etc/passwd", false, b"root::0:0:root:/:/bin/sh\n".to_vec())?;
         archive.file("etc/group", false, b"root:x:0:\n".to_vec())?;

@@ -2,9 +2,9 @@
 //! Kernels: found by name, built from source if the cache does not have them, and kept under the hash of their
 //! inputs.
 //!
-//! The inputs are the source (package version and hash, or the state of the user's tree), the configuration
-//! fragments, the patches, the device tree and the versions of the cross tools. Builds are reproducible: a kernel
-//! gets a fixed date, user and host, and contains no path of this machine.
+//! The inputs are the source, the configuration fragments, the patches, the device tree and the versions of the cross
+//! tools. The source is given by a package's version and hash, or by the state of the user's tree. Builds are
+//! reproducible: a kernel gets a fixed date, user and host, and contains no path of this machine.
 
 mod config;
 mod folders;
@@ -39,7 +39,7 @@ pub use spec::LAYOUTS;
 /// Version of the build steps; part of every hash. Increase the number when the steps change.
 const RECIPE: &str = "kernel 1";
 
-/// The kernel to build, and how.
+/// The kernel to build, and how to build it.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// `6.12/plain`, or `plain` alone.
@@ -69,7 +69,7 @@ pub struct Kernel {
     pub dtb: PathBuf,
     /// The final configuration.
     pub config: PathBuf,
-    /// Archive with its modules, `/lib/modules/*.ko`, if it has any.
+    /// Archive with the kernel's modules, `/lib/modules/*.ko`, if it has any.
     pub modules: Option<PathBuf>,
     /// Words that the variant adds to the kernel's command line.
     pub command_line: String,
@@ -80,9 +80,9 @@ pub struct Kernel {
 /// The record of a built kernel: `kernel.json` beside it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// `6.12/plain`: the built variant. Others with `same_as` share it.
+    /// `6.12/plain`: the built variant. Variants with `same_as` share this build.
     pub name: String,
-    /// As `uname -r` prints it.
+    /// The release, as `uname -r` prints it.
     pub release: String,
     /// The source package with its version, or the user's tree with its state.
     pub source: String,
@@ -126,7 +126,7 @@ pub fn has_series(name: &str, series: &str) -> bool {
         .is_ok_and(|chosen| chosen.patches.iter().any(of_series))
 }
 
-/// Returns the path of a version's file: its own, or that of the version that its `from` names.
+/// Returns the path of a version's file: its own file, or the file of the version that its `from` names.
 pub fn file_of(version: &str, file: &str) -> PathBuf {
     let linux = paths::root().join("linux");
     let found = spec::version(&linux, version);
@@ -167,7 +167,7 @@ pub fn build(request: &Request) -> Result<Kernel> {
         }
         let one = chosen.laid_out.as_ref().unwrap_or(&chosen.built);
         let _lock = Lock::take(&kernels, &one.replace('/', "-"))?;
-        // Another process may have built it while we waited.
+        // Another process may have built the kernel while we waited.
         if !dir.is_dir() {
             let record = Record {
                 name: chosen.built.clone(),
@@ -274,8 +274,9 @@ fn make(
     }
     let used = source.tree(chosen, &log)?;
     let tree = used.dir.clone();
-    // The objects of a user's tree stay: its next state, as in a bisection, recompiles few of them. Those of a
-    // kernel's layouts stay for the same reason. Objects of other kernels are in the source's tree, see `shared.rs`.
+    // The objects of a user's tree stay, because the tree's next state, as in a bisection, recompiles few of them. The
+    // objects of a kernel's layouts stay for the same reason. Objects of other kernels are in the source's tree, see
+    // `shared.rs`.
     let own = source.own_dir();
     let objects = match (own, &chosen.laid_out) {
         (Some(dir), _) => cache.join("build").join(objects_of(&chosen.built, dir)),
@@ -429,7 +430,7 @@ impl Build<'_> {
             self.tree.display(),
             self.objects.display()
         );
-        // For C and for assembler.
+        // The option applies to C and to assembler.
         make.args(["KCFLAGS", "KAFLAGS"].map(|flags| format!("{flags}={maps}")));
         make.arg("-C")
             .arg(&self.tree)
@@ -446,7 +447,7 @@ impl Build<'_> {
         make
     }
 
-    /// Compiles the device tree. Our source includes the kernel's, and the kernel's own `dtc` compiles it.
+    /// Compiles the device tree. Our source includes the kernel's source, and the kernel's own `dtc` compiles it.
     fn device_tree(&self, dtb: &Path) -> Result<()> {
         let dts = self.objects.join("warmswitch.dts");
         let boot = self
@@ -463,7 +464,7 @@ impl Build<'_> {
             "-x",
             "assembler-with-cpp",
         ]);
-        // Before Linux 6.5 the sources of all vendors were in one directory, above today's.
+        // Before Linux 6.5, the sources of all vendors were in one directory, above today's directory.
         for dir in [
             boot.join("arm"),
             boot,

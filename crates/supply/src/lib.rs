@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Builds what a board runs: kernels and root file systems. Fetches their sources and packages from Debian's archive,
-//! and keeps everything in the cache.
+//! Builds what a board runs: kernels and root file systems. Fetches the sources and packages for them from Debian's
+//! archive, and keeps everything in the cache.
 
 #[macro_use]
 extern crate base;

@@ -2,9 +2,10 @@
 //! Kernel mutants: built kernels in which one piece of cache, TLB or write-buffer maintenance is removed or changed,
 //! by patching single instructions of the plain `Image`.
 //!
-//! A mutant names a function, and a place in it by its instruction (the nth call of a callee, the nth CP15
-//! instruction of a kind), never by address. So one list serves every build of a series. Only A32 instructions are
-//! patched, one word at a time, and only if the image and `vmlinux` have the same word there.
+//! A mutant identifies a function by name, and a place in the function by its instruction: the nth call of a callee, or
+//! the nth CP15 instruction of a kind. A mutant contains no address. Therefore, one list serves every build of a
+//! series. Only A32 instructions are patched, one word at a time, and only if the image and `vmlinux` have the same
+//! word there.
 //!
 //! Encodings: DDI0100I A3 (B/BL, data processing, MCR/MRC); CP15 operations: DDI0198D 2.3.
 
@@ -47,13 +48,13 @@ pub struct Mutant {
     pub suite: Option<String>,
     /// In place of `test`, if no report is expected: the reason.
     pub survives: Option<String>,
-    /// In place of `test`, if it is chance whether the quick suite makes a report: the reason.
+    /// In place of `test`, if chance decides whether the quick suite makes a report: the reason.
     pub chance: Option<String>,
     /// A suppression for another bug of these functions. The test runs with the list of suppressions.
     pub beside: Option<String>,
     /// Different expectation with `--victims late`.
     pub late: Option<Late>,
-    /// The reason why no report names the function, if none does.
+    /// Reason why no report names the function, if that is the case.
     pub unnamed: Option<String>,
 }
 
@@ -61,7 +62,7 @@ pub struct Mutant {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Change {
-    /// Skips a call: a BL gives 0, a B in tail position returns to the caller.
+    /// Skips a call: a BL gives the result 0, and a B in tail position returns to the caller.
     SkipCall {
         /// Name of the called function.
         callee: String,
@@ -100,7 +101,7 @@ pub enum Change {
     },
 }
 
-/// The places to change, of those that fit. At least one has to fit.
+/// The places to change, among the places that fit. At least one place has to fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Which {
@@ -122,7 +123,7 @@ pub enum All {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// A read of a line that is older than a write by another address.
+    /// A read of a line that is older than a write through another address.
     StaleRead,
     /// A fetched instruction that is older than a write.
     StaleInstruction,
@@ -136,7 +137,7 @@ pub enum Kind {
     OldOverNewer,
     /// One physical line dirty at two addresses.
     TwoDirtyAliases,
-    /// A line or TLB entry of a page that is left when the page gets another owner.
+    /// A line or TLB entry of a page that remains when the page gets another owner.
     OutlivesPage,
 }
 
@@ -205,7 +206,7 @@ pub fn load(path: &Path) -> Result<Vec<Mutant>> {
 }
 
 /// Patches `image`, a plain `Image` built together with `vmlinux`. Returns the changed words, in the order of
-/// addresses. On an error the image is unchanged.
+/// addresses. On an error, the image is unchanged.
 pub fn apply(image: &mut [u8], vmlinux: &Path, mutant: &Mutant) -> Result<Vec<Patch>> {
     let bytes = fs::read(vmlinux).with_context(|| format!("cannot read {}", shown(vmlinux)))?;
     Kernel::parse(&bytes)
@@ -281,7 +282,8 @@ impl<'a> Kernel<'a> {
         })
     }
 
-    /// Returns the start and end of the function `name`; `key` is the key of the list that names it, for messages.
+    /// Returns the start and end of the function `name`; `key` is the key of the list that names the function, for
+    /// messages.
     fn function(&self, key: &str, name: &str) -> Result<(u32, u32)> {
         let exact = self.functions.iter().find(|f| f.2 == name);
         let mut suffixed = self.functions.iter().filter(|f| {
@@ -300,7 +302,7 @@ impl<'a> Kernel<'a> {
         Ok((address, end))
     }
 
-    /// Returns a hint with the nearest name; empty if none is near, because a list of thousands would not help.
+    /// Returns a hint with the nearest name; empty if no name is near, because a list of thousands would not help.
     fn near(&self, name: &str) -> String {
         let names: Vec<&str> = self.functions.iter().map(|f| f.2).collect();
         Some(did_you_mean(name, &names))
@@ -422,7 +424,7 @@ impl Change {
         }
     }
 
-    /// Selects the places that `which` asks for.
+    /// Selects the places that `which` describes.
     fn choose(&self, mut places: Vec<Patch>, function: &str) -> Result<Vec<Patch>> {
         let what = match self {
             Change::SkipCall { callee, .. } => format!("change.callee: calls of {callee}"),

@@ -9,7 +9,7 @@ fn list_path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../linux/6.12/mutants.toml")
 }
 
-/// Returns the directory of a plain 6.12 in the cache, if there is one.
+/// Returns the directory of a plain 6.12 kernel in the cache, if there is one.
 fn built() -> Option<PathBuf> {
     let kernels = crate::cache::dir().ok()?.join("kernel");
     let names = base::paths::names_in(&kernels, |path| {

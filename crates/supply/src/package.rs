@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Debian's packages for the guest, with their dependencies: unpacked here and laid over the root file system.
 //!
-//! Maintainer scripts do not run, and documents and translations are left out. Packages of which the root file system
-//! is made are not added again. If it has only some files of such a package, the missing libraries that programs need
-//! are added, from the same version.
+//! Maintainer scripts do not run, and documents and translations are left out. Packages that the root file system is
+//! made from are not added again. If the root file system has only some files of such a package, the missing libraries
+//! that programs need are added, from the same version of the package.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -53,7 +53,7 @@ impl Packages {
         Ok(Packages { names, debs })
     }
 
-    /// Returns the tree of their files, for this root file system.
+    /// Returns the tree of the packages' files, for this root file system.
     pub fn tree(&self, root: &RootFs) -> Result<Added> {
         let mut inputs = Inputs::new("packages 1");
         inputs.add("root", root.record.hash.as_bytes());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! User land for ARMv4T and for kernels without address spaces, where Debian's armel packages do not run: a C
-//! library, a compiler that links with it, and busybox. It is built from Debian's source packages and cached like a
+//! User land for ARMv4T and for kernels without address spaces, where Debian's armel packages do not run: a C library,
+//! a compiler that links with it, and busybox. This user land is built from Debian's source packages and cached like a
 //! kernel.
 //!
 //! `guest/root/armv4t.toml` and `guest/root/flat.toml` name the source packages, and the guests that are built with
@@ -25,14 +25,14 @@ use base::toml_file;
 /// One kind of user land.
 #[derive(Debug)]
 pub struct SourceBuild {
-    /// Name of its files in `guest/root`.
+    /// Name of the user land's files in `guest/root`.
     name: &'static str,
     title: &'static str,
     /// Version of the build steps; part of the hash. Increase the number when the steps change.
     recipe: &'static str,
     /// Compiler options for every object.
     cflags: &'static str,
-    /// Lines that replace those of busybox' own configuration.
+    /// Lines that replace lines of busybox's own configuration.
     busybox: &'static [&'static str],
     /// Applets that this busybox does not have.
     pub without: &'static [&'static str],
@@ -76,7 +76,7 @@ struct Spec {
 struct Debian {
     suites: Vec<String>,
     sources: Vec<String>,
-    /// Package of the compiler whose run-time library is linked, if it is not the cross compiler's.
+    /// Package of the compiler whose run-time library is linked, if the library is not the cross compiler's.
     compiler: Option<String>,
 }
 
@@ -86,7 +86,7 @@ impl SourceBuild {
         Ok((toml_file::read(&file)?, file))
     }
 
-    /// Returns the names of the guests that are built with it.
+    /// Returns the names of the guests that are built with this user land.
     pub fn guests(&self) -> Result<Vec<String>> {
         Ok(self.spec()?.0.guests)
     }
@@ -115,7 +115,7 @@ impl UserLand {
     pub fn get(kind: &'static SourceBuild) -> Result<UserLand> {
         let (spec, file) = kind.spec()?;
         let wrapper = file.with_file_name(kind.gcc());
-        // Has the kernel's headers for programs.
+        // The sysroot has the kernel's headers for programs.
         let sysroot = Sysroot::get()?;
         let [musl, busybox] = &spec.debian.sources[..] else {
             bail!(
@@ -191,7 +191,7 @@ fn compiler_of(debian: &Debian) -> Result<Option<Deb>> {
 struct Build<'a> {
     kind: &'a SourceBuild,
     dir: &'a Path,
-    /// Folders of the kernel's headers for programs: of the architecture, and of all architectures.
+    /// Folders with the kernel's headers for programs: headers for the architecture, and headers for all architectures.
     headers: &'a [PathBuf; 2],
     musl: &'a SourcePackage,
     busybox: &'a SourcePackage,
@@ -303,7 +303,8 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// Puts the lines of this kind into busybox' configuration. Options that depend on them get their defaults.
+    /// Puts the lines of this kind of user land into busybox's configuration. Options that depend on these lines get
+    /// their defaults.
     fn configure_busybox(&self, source: &Path) -> Result<()> {
         if self.kind.busybox.is_empty() {
             return Ok(());

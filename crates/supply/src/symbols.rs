@@ -17,8 +17,8 @@ const MODULES: u32 = 0x0100_0000;
 /// Largest distance, in bytes, at which a symbol still names an address.
 const FAR: u32 = 0x1_0000;
 
-/// Returns the file with a kernel's symbols: the kernel itself if it is an ELF file, else a vmlinux beside it, or at
-/// the top of the tree if the kernel is in `arch/arm/boot`.
+/// Returns the file with a kernel's symbols. It is the kernel itself if the kernel is an ELF file. Otherwise, it is a
+/// vmlinux beside the kernel, or at the top of the tree if the kernel is in `arch/arm/boot`.
 pub fn vmlinux_of(kernel: &Path) -> Option<PathBuf> {
     let mut magic = [0; 4];
     let read = File::open(kernel).and_then(|mut file| file.read_exact(&mut magic));
@@ -54,8 +54,8 @@ pub fn places<const N: usize>(vmlinux: &Path, names: [&str; N]) -> Option<[Optio
     Some(places)
 }
 
-/// Returns the start addresses and names of functions, and of labels without a type outside functions. Other code
-/// calls some labels of assembly, such as `v5tj_early_abort`. Mapping symbols, such as `$a`, are left out.
+/// Returns the start addresses and names of functions, and of labels that have no type and lie outside functions. Other
+/// code calls some labels of assembly, such as `v5tj_early_abort`. Mapping symbols, such as `$a`, are left out.
 fn code(elf: &object::File<'_>) -> Vec<(u32, String)> {
     let is_function =
         |s: &object::Symbol<'_, '_>| s.kind() == SymbolKind::Text && s.is_definition();
@@ -122,8 +122,8 @@ impl Symbols {
         self.others.contains_key(name) || self.functions.iter().any(|(_, full)| plain(full))
     }
 
-    /// Returns the lowest address of a function, without the first quarter of the address space: some functions there
-    /// are copied elsewhere at start.
+    /// Returns the lowest address of a function outside the first quarter of the address space. Some functions in that
+    /// quarter are copied elsewhere at start.
     pub fn first(&self) -> Option<u32> {
         let from = self.functions.partition_point(|(at, _)| *at < 0x4000_0000);
         self.functions.get(from).map(|(at, _)| *at)
@@ -200,7 +200,8 @@ mod tests {
         assert_eq!(Symbols::of(None).name(0x8000), None);
     }
 
-    /// An ELF file with `.text` from 0x8000 on, `.data` from 0x9000 on, and symbols: name, address, bytes, type, section.
+    /// An ELF file with `.text` from 0x8000 on, `.data` from 0x9000 on, and symbols. A symbol has a name, address,
+    /// bytes, type and section.
     fn elf(symbols: &[(&str, u32, u32, u8, u16)]) -> Vec<u8> {
         let (mut names, mut table) = (vec![0], vec![0; 16]);
         for (name, at, bytes, kind, section) in symbols {
@@ -214,7 +215,8 @@ mod tests {
         let (of_symbols, of_names) = (table.len() as u32, names.len() as u32);
         let mut file = b"\x7fELF\x01\x01\x01".to_vec();
         file.resize(16, 0);
-        // An executable for ARM, version 1; a header of 52 bytes; 5 sections behind it, with their names in the last.
+        // An executable for ARM, version 1: a header of 52 bytes, and 5 sections after it, with their names in the last
+        // section.
         for word in [0x28_0002, 1, 0, 0, 52, 0, 52, 40 << 16, 4 << 16 | 5] {
             file.extend(u32::to_le_bytes(word));
         }

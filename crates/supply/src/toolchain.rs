@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The host's programs that build kernels and guests: finds missing ones, reads their versions, and runs them.
+//! The host's programs that build kernels and guests. Finds missing programs, reads their versions, and runs them.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -15,7 +15,7 @@ use base::paths::shown;
 /// Prefix of the cross tools.
 pub const PREFIX: &str = "arm-linux-gnueabi-";
 
-/// A program or file that a build needs, and the Debian package with it.
+/// A program or file that a build needs, and the Debian package that contains it.
 struct Need {
     what: &'static str,
     package: &'static str,
@@ -100,7 +100,7 @@ fn present(what: &str) -> bool {
     if what.contains('/') {
         return Path::new(what).is_file();
     }
-    // Some users do not have sbin in their PATH. No program above is there.
+    // Some users do not have sbin in their PATH. None of the programs above is in sbin.
     std::env::var_os("PATH")
         .is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(what).is_file()))
 }
@@ -184,7 +184,8 @@ pub fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&out.stdout).into_owned())
 }
 
-/// Runs a command to its end with standard output in the file `path`. Standard error is that of this program.
+/// Runs a command to its end with standard output in the file `path`. Standard error goes to the standard error of this
+/// program.
 pub fn into_file(command: &mut Command, path: &Path) -> Result<()> {
     let name = named(command);
     let file = File::create(path).with_context(|| format!("cannot write {}", shown(path)))?;

@@ -3,7 +3,7 @@
 //!
 //! Each verb has one file under `command`. The verbs share the other modules.
 //!
-//! Exit codes: 0 done, 1 the result says no or the guest stopped badly, 2 wrong usage or set-up, 3 suppressions of
+//! Exit codes: 0 done, 1 the result is negative or the guest stopped badly, 2 wrong usage or set-up, 3 suppressions of
 //! `coherence` covered more reports than the baseline allows.
 
 #[macro_use]
@@ -31,7 +31,7 @@ use session::session::Failure;
 pub enum Outcome {
     /// Success: exit code 0.
     Done,
-    /// The result says no, or the guest stopped badly: exit code 1.
+    /// The result is negative, or the guest stopped badly: exit code 1.
     No,
     /// No report, but suppressions covered more reports than the baseline allows: exit code 3.
     More,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs the commands of docs/use/TUTORIALS.md and docs/use/LESSON.md in order, as a reader types them: once in a tree
-//! without stored runs, and once in a tree with runs of other boards.
+//! Runs the commands of docs/use/TUTORIALS.md and docs/use/LESSON.md in order, as a reader types them. They run once in
+//! a tree without stored runs, and once in a tree with runs of other boards.
 
 #[path = "all/lesson.rs"]
 mod lesson;
@@ -52,7 +52,8 @@ fn commands_print_what_the_documents_say_whatever_is_stored() {
     let empty = std::env::temp_dir().join(format!("warmswitch-{}-tutorials", std::process::id()));
     make_project(&empty);
     read_in(&empty);
-    // The state after `make compare`: runs of the experiment's own boards. The tutorial asks for only one of them.
+    // This tree is in the state after `make compare`: it has runs of the experiment's own boards. The tutorial uses
+    // only one of these boards.
     let used = root();
     take_runs(&empty, &used);
     let measured = Command::new(PROGRAM)
@@ -61,7 +62,7 @@ fn commands_print_what_the_documents_say_whatever_is_stored() {
         .output()
         .expect("the program starts");
     let table = String::from_utf8_lossy(&measured.stdout).into_owned();
-    // The table has a section for that board, not only a line with a paper's value.
+    // The table must have a section for that board, and not only a line with a paper's value.
     assert!(table.contains("s3c24a0 ("), "{table}");
     read_in(&used);
     fs::remove_dir_all(empty).unwrap();

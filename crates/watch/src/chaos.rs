@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Extra interrupts at moments drawn from a seed, mostly where a kernel may lose a race.
 //!
-//! [`Chaos`] observes like any [`Observer`], and asks for a stop where an interrupt is due. The caller that runs the
-//! machine then calls [`interrupt`], which toggles the wire of [`PIN`]. Chaos changes nothing else. A seed always
-//! gives the same interrupts in the same cycles.
+//! [`Chaos`] observes like any [`Observer`], and requests a stop where an interrupt is due. The caller that runs the
+//! machine then calls [`interrupt`], which toggles the wire of [`PIN`]. Chaos changes nothing else. A seed always gives
+//! the same interrupts in the same cycles.
 //!
-//! A draw consists of a window, the number of occasions to skip, and the number of instructions after the occasion.
-//! Each seed first draws a part of all places and then considers only these, so that rare places get their seeds.
+//! A draw consists of a window, a number of occasions to skip, and a number of instructions to wait after the occasion.
+//! Each seed first draws a subset of all places and then considers only that subset. In this way, some seeds
+//! concentrate on rare places.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -17,7 +18,8 @@ use board::machine::Machine;
 use board::random::Random;
 use board::{Observed, Observer};
 
-/// Pin of the probed port that is toggled. A driver that requested its edges gets an interrupt.
+/// Pin of the probed port that chaos toggles. A driver that requested interrupts for edges of this pin gets an
+/// interrupt.
 pub const PIN: u8 = 7;
 
 /// An occasion for an interrupt.
@@ -69,8 +71,8 @@ pub struct Places {
     pub preemption: Option<(u32, u32, u32)>,
     /// Entries of functions that change page-table entries.
     pub entries: Vec<u32>,
-    /// Zones: for each job of the kernel's memory management, a weight and its functions. A seed mostly considers one
-    /// zone and the direct callees of its functions.
+    /// Zones: a weight and a list of functions for each job of the kernel's memory management. A seed mostly considers
+    /// one zone and the direct callees of its functions.
     pub zones: Vec<(u64, Vec<Range<u32>>)>,
 }
 
@@ -81,12 +83,12 @@ pub struct Point {
     pub window: Window,
     /// Virtual address of the instruction before the interrupt.
     pub pc: u32,
-    /// Core cycles since power-on, when the machine stopped for it.
+    /// Core cycles since power-on when the machine stopped for the interrupt.
     pub cycle: u64,
 }
 
-/// An interrupted instruction of the kernel, and the system call, or [`FAULT`], with which a process other than the
-/// woken one next entered the kernel.
+/// An interrupted kernel instruction, and how a process other than the woken one next entered the kernel: a system call
+/// number, or [`FAULT`].
 pub type Interleaving = (u32, u32);
 
 /// A data or prefetch abort, in place of a system call number.
@@ -103,7 +105,8 @@ struct Drawn {
     skip: u64,
     /// Instructions after the occasion.
     delay: u64,
-    /// No interrupt before cycle `from`. If no occasion comes by cycle `until`, the interrupt comes anywhere.
+    /// No interrupt comes before cycle `from`. If no occasion has come by cycle `until`, the interrupt comes at any
+    /// instruction.
     from: u64,
     until: u64,
     /// Occasions outside the zone do not count.
@@ -112,18 +115,18 @@ struct Drawn {
     counting: bool,
 }
 
-/// Time in which the last interrupt is handled. Gaps do not include it.
+/// Handling of the last interrupt. Gaps do not include this time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rest {
     Over,
-    /// The interrupt came in this cycle. The flag says whether the task that it wakes has run.
+    /// The interrupt came in this cycle. The flag says whether the task that the interrupt wakes has run.
     Since(u64, bool),
 }
 
 /// Draws interrupts, and passes all events to another observer.
 #[derive(Clone)]
 pub struct Chaos<O> {
-    /// The other observer.
+    /// The observer that gets all events.
     pub inner: O,
     places: Places,
     /// The zone that this seed considers.
@@ -133,7 +136,7 @@ pub struct Chaos<O> {
     random: Random,
     /// Unit of gaps, in cycles.
     gap: u64,
-    /// A gap is up to 2^n units, with n below this number.
+    /// A gap lasts up to 2^n units, with n below this number.
     powers: u64,
     /// Cycles to wait for an occasion.
     wait: u64,
@@ -144,7 +147,7 @@ pub struct Chaos<O> {
     /// Longest rest, in cycles, whichever task runs.
     longest: u64,
     rest: Rest,
-    /// One place in `sieve` counts. `salt` decides which places.
+    /// One in every `sieve` places counts. `salt` selects these places.
     sieve: u64,
     salt: u64,
     drawn: Option<Drawn>,
@@ -201,14 +204,14 @@ impl<O> Chaos<O> {
         self.own = [0; 2];
         let entries = self.places.entries.iter();
         self.filter = entries.fold(0, |bits, pc| bits | 1 << (pc >> 2 & 63));
-        // The unit of gaps is 5 us; the longest gap is 4 to 64 units. Then the seed waits 0.1 to 0.4 ms for an
+        // The unit of gaps is 5 us; the longest gap is 4 to 64 units. After the gap, chaos waits 0.1 to 0.4 ms for an
         // occasion. Handling an interrupt takes about 0.1 ms.
         self.gap = cpu_hz / 200_000;
         self.powers = 3 + self.random.below(5);
         self.wait = (cpu_hz / 10_000) << self.random.below(3);
         self.longest = cpu_hz / 2000;
-        // In some seeds one gap in eight is up to 5 ms long, so that the process that an interrupt let run first can
-        // finish.
+        // In some seeds, one gap in eight lasts up to 5 ms, so that a process that ran early because of an interrupt
+        // can finish.
         self.pause = cpu_hz / 200;
         self.pauses = [1, 1, 8][self.random.below(3) as usize];
         self.rest = Rest::Over;
@@ -224,7 +227,7 @@ impl<O> Chaos<O> {
         &self.points
     }
 
-    /// Returns the interleavings that they led to.
+    /// Returns the interleavings that the interrupts led to.
     pub fn met(&self) -> &BTreeSet<Interleaving> {
         &self.met
     }
@@ -283,7 +286,7 @@ impl<O> Chaos<O> {
         }
     }
 
-    /// Follows an instruction that is about to be executed. Returns whether the interrupt comes after it.
+    /// Follows an instruction that is about to be executed. Returns whether the interrupt comes after this instruction.
     #[inline]
     fn fetched(
         &mut self,
@@ -335,7 +338,7 @@ impl<O> Chaos<O> {
         self.falls_due(context)
     }
 
-    /// Returns whether the last interrupt has been handled. The gap to the next begins then.
+    /// Returns whether the last interrupt has been handled. The gap before the next interrupt then begins.
     #[inline]
     fn is_rest_over(&mut self, now: u64) -> bool {
         let Rest::Since(since, woken) = self.rest else {
@@ -371,7 +374,7 @@ impl<O> Chaos<O> {
         self.filter >> (pc >> 2 & 63) & 1 != 0 && self.places.entries.binary_search(&pc).is_ok()
     }
 
-    /// Gives up the window: no occasion came, so the interrupt comes anywhere after the drawn delay.
+    /// Gives up the window: no occasion came, so the interrupt comes at any instruction, after the drawn delay.
     fn give_up(&mut self) {
         if let Some(drawn) = &mut self.drawn {
             (drawn.window, drawn.counting) = (Window::Anywhere, true);
@@ -406,9 +409,9 @@ fn is_among(ranges: &[Range<u32>], address: u32) -> bool {
     behind > 0 && ranges[behind - 1].contains(&address)
 }
 
-/// Returns the window that an instruction opens. These instructions do: MCR p15 (`DDI0100I A4.1.32`) to c7, except wait
-/// for interrupt, and to c8, c2 and c13; and the two MRC p15 that test and clean D-cache lines (`DDI0198D 2.3.7`), with
-/// which Linux cleans the whole cache.
+/// Returns the window that an instruction opens. MCR p15 (`DDI0100I A4.1.32`) opens a window if it accesses c7 (except
+/// wait for interrupt), c8, c2 or c13. So do the two MRC p15 that test and clean D-cache lines (`DDI0198D 2.3.7`).
+/// Linux cleans the whole cache with these two instructions.
 fn opened(word: u32) -> Option<Window> {
     if word & 0x0f10_0f10 == 0x0e10_0f10 {
         let tests_and_cleans = matches!(word & 0x000f_00ef, 0x0007_006a | 0x0007_006e);

@@ -2,13 +2,13 @@
 //! The executed instructions of a kernel: one bit for each word of its text.
 //!
 //! The observer ([`board::Observer`]) changes nothing. Addresses are virtual, so instructions that a kernel executes
-//! before it switches the MMU on are not seen.
+//! before it switches on the MMU are not seen.
 
 use arm::{Context, Cpu, Event, Exit, Reaction};
 use board::bus::SystemBus;
 use board::{Observed, Observer};
 
-/// Low bits of the mode. Only user mode has none of them.
+/// Low bits of the mode. In user mode, none of these bits is set.
 const PRIVILEGED: u32 = 0xf;
 
 /// The words of an address range that were executed in privileged mode.
@@ -48,7 +48,7 @@ impl Reached {
         word < self.count && bits.is_some_and(|bits| bits >> (word % 32) & 1 == 1)
     }
 
-    /// Adds the bits of `other`. If its range differs, returns false and adds nothing.
+    /// Adds the bits of `other`. If the range of `other` differs, returns false and adds nothing.
     #[must_use]
     pub fn merge(&mut self, other: &Reached) -> bool {
         if (self.base, self.count) != (other.base, other.count) {
@@ -60,7 +60,7 @@ impl Reached {
         true
     }
 
-    /// Takes all bits, and leaves none set.
+    /// Returns all bits and clears them.
     pub fn take(&mut self) -> Reached {
         let none = Reached::new(self.base, self.count * 4);
         core::mem::replace(self, none)
@@ -74,7 +74,7 @@ impl Reached {
             .collect()
     }
 
-    /// Returns the range with bits from [`Reached::to_bytes`]; `None` if their number differs.
+    /// Returns the range with bits from [`Reached::to_bytes`]; `None` if the number of bytes differs.
     pub fn with_bytes(&self, bytes: &[u8]) -> Option<Reached> {
         let bits = bytes.chunks_exact(4).map(|word| {
             let word = word.first_chunk().copied().unwrap_or_default();

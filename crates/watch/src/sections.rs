@@ -3,10 +3,10 @@
 //! preemption count that Linux keeps in each task.
 //!
 //! The observer ([`board::Observer`]) changes nothing. A section begins with the store that makes the count of the
-//! current task non-zero, and ends with the store that makes it 0. A task switch in between does not end it. The idle
-//! task always has preemption off: a section begins where the idle task calls the scheduler, and a section ends with a
-//! switch to the idle task. Interrupts in a section do not count as its time. An interrupt outside a section is a
-//! section.
+//! current task non-zero, and ends with the store that makes it 0. A task switch in between does not end the section.
+//! The idle task always has preemption off: a section begins where the idle task calls the scheduler, and a section
+//! ends with a switch to the idle task. The time of interrupts in a section is not part of the section's time. An
+//! interrupt outside a section is a section of its own.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ const INTERRUPT: u32 = 0xf_0100;
 /// (Linux arch/arm/include/asm/thread_info.h).
 pub const COUNT_OFFSET: u32 = 4;
 
-/// Addresses of the kernel by which sections are followed.
+/// Kernel addresses that are needed to follow sections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Preemption {
     /// Entry of `__schedule()`.
@@ -40,24 +40,24 @@ pub struct Preemption {
 pub struct Section {
     /// Number of these sections.
     pub times: u64,
-    /// Core cycles since power-on at the start of the longest.
+    /// Core cycles since power-on at the start of the longest section.
     pub from: u64,
-    /// Core cycles of the longest, without interrupts.
+    /// Core cycles of the longest section, without interrupts.
     pub cycles: u64,
-    /// Core cycles of interrupts in it.
+    /// Core cycles of interrupts in the longest section.
     pub interrupts: u64,
     /// Virtual address of the instruction that began the section, and its callers, innermost first.
     pub begun: (u32, Vec<u32>),
-    /// Virtual address of the instruction that ended the longest, and its callers, innermost first.
+    /// Virtual address of the instruction that ended the longest section, and its callers, innermost first.
     pub ended: (u32, Vec<u32>),
-    /// Whether another task ran at the end than at the start.
+    /// Whether different tasks ran at the start and at the end.
     pub switched: bool,
     /// The longest calls in the section: an instruction of the function, its callers, and cycles. Calls of interrupts
     /// are included.
     pub within: Vec<(u32, Vec<u32>, u64)>,
 }
 
-/// Most calls in [`Section::within`].
+/// Maximum number of calls in [`Section::within`].
 const WITHIN: usize = 4;
 
 /// An instruction and its callers.
@@ -316,8 +316,8 @@ mod tests {
             self.send(pc, fetch);
         }
 
-        /// Returns for each section: the beginning instruction, the ending instruction, cycles, number, and whether
-        /// tasks switched.
+        /// Returns for each section: the beginning instruction, the ending instruction, the cycles, the count, and
+        /// whether tasks switched.
         fn all(&self) -> Vec<(u32, u32, u64, u64, bool)> {
             let one = |s: Section| (s.begun.0, s.ended.0, s.cycles, s.times, s.switched);
             self.sections.all().map(one).collect()

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Layers: which crate may depend on which other one, and which folder of two crates may use which other one. Files
-//! of a crate do not use each other in a circle.
+//! Layers: which crates a crate may depend on, and, for two crates, which folders a folder may use. Files of a crate do
+//! not use each other in a circle.
 
 use std::collections::BTreeSet;
 
 use super::sources::{self, Uses};
 use super::{none, tracked};
 
-/// The crates, from the bottom up, each with those that it may depend on. The compiler checks that each use is
+/// The crates, from the bottom up, each with the crates that it may depend on. The compiler checks that each use is
 /// declared in a `Cargo.toml`; this table says which declarations are allowed.
 const CRATES: [(&str, &str); 9] = [
     ("arm", ""),
@@ -26,7 +26,8 @@ const CRATES: [(&str, &str); 9] = [
     ),
 ];
 
-/// Crates whose top folders are layers, too: each folder, with the folders that it may use. These come before it.
+/// Crates whose top folders are layers, too: each folder, with the folders that it may use. These folders come before
+/// it.
 const FOLDERS: [(&str, &[(&str, &str)]); 2] = [
     (
         "results",
@@ -68,8 +69,8 @@ fn folder(module: &str) -> &str {
     module.split("::").next().unwrap_or(module)
 }
 
-/// Returns the dependencies of a crate on crates of this repository, from its `Cargo.toml`, including those of its
-/// tests.
+/// Returns the dependencies of a crate on crates of this repository, from its `Cargo.toml`, including the dependencies
+/// of its tests.
 fn dependencies(manifest: &str) -> Vec<&str> {
     let declared = manifest
         .lines()
@@ -104,7 +105,7 @@ fn upwards(files: &[(String, String)]) -> Vec<String> {
     wrong
 }
 
-/// Returns uses between folders of a crate that its table does not allow.
+/// Returns uses between a crate's folders that the crate's table does not allow.
 fn reaching_up(folders: &[(&str, &str)], uses: &Uses) -> Vec<String> {
     let mut wrong = Vec::new();
     for (from, targets) in uses {
@@ -124,7 +125,7 @@ fn reaching_up(folders: &[(&str, &str)], uses: &Uses) -> Vec<String> {
     wrong
 }
 
-/// Returns the files that use themselves by way of others, each with those others.
+/// Returns the files that use themselves through other files, each with these other files.
 fn circles(uses: &Uses) -> Vec<String> {
     let reached = |start: &String| {
         let (mut all, mut next) = (BTreeSet::new(), vec![start]);
@@ -179,7 +180,7 @@ fn crates_and_folders_use_only_what_stands_below_them() {
     }
 }
 
-/// Uses of a part of one family of devices by another family.
+/// Returns uses of a part of one device family by another device family.
 fn between_families(uses: &Uses) -> Vec<String> {
     let family = |module: &str| {
         let rest = module.strip_prefix("device::")?;
@@ -223,7 +224,7 @@ fn a_family_of_devices_names_no_part_of_another() {
     );
 }
 
-/// Outside the family's own folder no code names the machine or an address of its peripherals.
+/// Outside the family's own folder, no code names the machine or an address of its peripherals.
 #[test]
 fn no_code_knows_the_machine() {
     let words = ["versatilepb", "versatile-pb"];

@@ -12,13 +12,13 @@ const ROOTS: [&str; 4] = [
     "crates/host/src/lib.rs",
     "crates/warmswitch/src/main.rs",
 ];
-/// Lines that the root of a crate that prints has before its first module.
+/// Lines before the first module in the root of a crate that prints.
 const TAKES_OVER: &str = "#[macro_use]\nextern crate base;\n";
 /// Macros that `OUTPUT` must define.
 const MACROS: [&str; 3] = ["print", "println", "eprintln"];
 /// Calls that need the macros.
 const PRINTS: [&str; 3] = [" print!(", " println!(", " eprintln!("];
-/// Macros that bypass them.
+/// Macros that bypass the macros in `OUTPUT`.
 const AROUND: [&str; 6] = [
     "std::print!",
     "std::println!",

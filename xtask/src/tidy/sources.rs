@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds which files of a crate use which others, without tests. Parses them with `syn`.
+//! Finds which files of a crate use which other files, without tests. Parses them with `syn`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

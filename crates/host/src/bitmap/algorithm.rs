@@ -155,7 +155,7 @@ impl<L: Lines> Machine<L> {
         self.tss.base = base;
     }
 
-    /// Switches to a task, as far as the kernel's switch goes; `next` may be the running task.
+    /// Does the work of a kernel's switch to a task; `next` may be the running task.
     pub fn switch(&mut self, next: Task) {
         let before = self.current;
         self.current = next;
@@ -245,7 +245,7 @@ impl<L: Lines> Machine<L> {
         self.permitted(port)
     }
 
-    /// Whether the processor permits the port, by the TSS.
+    /// Whether the processor permits the port, according to the TSS.
     fn permitted(&mut self, port: usize) -> bool {
         self.lines.touch(Area::TssHead, 0..16);
         if self.tss.base == Base::Invalid {
@@ -293,7 +293,7 @@ impl<L: Lines> Machine<L> {
         }
     }
 
-    /// Returns the number of a bitmap that only this task has: its own, or a new copy of a shared one.
+    /// Returns the number of a bitmap that only this task has: its own bitmap, or a new copy of a shared bitmap.
     fn own(&mut self, task: Task) -> usize {
         let old = self.tasks[task];
         if let Some(number) = old

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Benchmark of the algorithms: two tasks switch to and fro, measured in time and in cache lines.
+//! Benchmark of the algorithms: two tasks switch back and forth, measured in time and in cache lines.
 //!
-//! The algorithms run on memory of this process, so copies and comparisons cost what they cost on this
-//! machine with warm caches. Faults, interrupts and the switch itself are not included; the faults of
-//! the lazy algorithm are counted.
+//! The algorithms run on memory of this process, so copies and comparisons take the time that they take on this machine
+//! with warm caches. The time of faults, interrupts and the switch itself is not included, but the faults of the lazy
+//! algorithm are counted.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -14,9 +14,9 @@ use super::algorithm::{Machine, WAYS, Way};
 use super::memory::{Counted, Lines, Uncounted};
 use base::interrupt;
 
-/// Port of the mail's second line, and of the accesses.
+/// Port in the mail's second line; the accesses use this port, too.
 const LOW: usize = 0x80;
-/// Port of the mail's third line.
+/// Port in the mail's third line.
 const HIGH: usize = 65535;
 /// Number of timed sections of a cell.
 const SAMPLES: usize = 31;
@@ -25,7 +25,7 @@ const SECTION_NS: u128 = 100_000;
 /// Numbers of port accesses per turn.
 const ACCESSES: [usize; 3] = [0, 1, 64];
 
-/// A case: the ports of each task. Names are those of `host/ioperm.c`.
+/// A case: the ports of each task. The names come from `host/ioperm.c`.
 #[derive(Clone, Copy)]
 struct Case {
     name: &'static str,
@@ -36,10 +36,10 @@ struct Case {
 #[derive(Clone, Copy, PartialEq)]
 enum Who {
     Neither,
-    /// Both tasks: the second inherits the ports by fork().
+    /// Both tasks: the second task inherits the ports through fork().
     Shared,
     First,
-    /// Both tasks, each by its own ioperm().
+    /// Both tasks, each through its own ioperm().
     Each,
 }
 
@@ -63,15 +63,16 @@ pub struct Cell {
     /// Name of the algorithm: [`Way::name`].
     #[serde(rename = "algorithm")]
     pub way: &'static str,
-    /// Name of the case, as `host/ioperm.c` has it: "port-80".
+    /// Name of the case, as in `host/ioperm.c`: "port-80".
     pub case: &'static str,
-    /// Port accesses in each turn of a task that may make them.
+    /// Number of port accesses in each turn of a task that may access ports.
     pub accesses: usize,
     /// Nanoseconds per switch, port accesses included: one value for each timed section.
     pub ns: Vec<f64>,
-    /// Number of different cache lines of 64 bytes that a switch and its port accesses touch, mean of both tasks.
+    /// Number of different cache lines of 64 bytes that a switch and its port accesses touch, as a mean over both
+    /// tasks.
     pub lines: f64,
-    /// Faults per switch at which the kernel would copy the bitmap, mean of both tasks.
+    /// Faults per switch at which the kernel would copy the bitmap, as a mean over both tasks.
     pub faults: f64,
 }
 
@@ -187,7 +188,7 @@ mod tests {
             let case = CASES.into_iter().find(|case| case.name == name);
             cell(way, case.unwrap(), accesses)
         };
-        // The mail: 16 KB of lines at every switch, and very few with the patch.
+        // According to the mail, every switch touches 16 KB of lines. With the patch, it touches very few.
         assert!(find(Way::CopyAll, "port-80", 0).lines >= 256.0);
         assert!(find(Way::CopyUsed, "port-80", 0).lines < 10.0);
         assert!(find(Way::CopyUsed, "port-65535", 0).lines >= 256.0);
@@ -195,7 +196,8 @@ mod tests {
         assert_eq!(find(Way::Lazy, "own-65535", 0).faults, 0.0);
         assert_eq!(find(Way::Lazy, "own-65535", 64).faults, 1.0);
         assert_eq!(find(Way::Lazy, "one-task-65535", 64).faults, 0.0);
-        // Since 5.5: two tasks that share a bitmap copy nothing; two with their own copy at each switch.
+        // Since 5.5, two tasks that share a bitmap copy nothing. Two tasks with bitmaps of their own copy at each
+        // switch.
         assert!(find(Way::Sequence, "port-65535", 64).lines < 10.0);
         assert!(find(Way::Sequence, "own-65535", 0).lines >= 256.0);
         let none = find(Way::Sequence, "none", 0);

@@ -18,7 +18,7 @@ pub enum Area {
     TssHead,
     /// The bitmap of the TSS.
     TssBitmap,
-    /// The fields of a task's structure about its bitmap.
+    /// The fields for the bitmap in a task's structure.
     Task(usize),
     /// The bitmap with this number; its length and sequence number begin at `BYTES`.
     Bitmap(usize),
@@ -77,7 +77,7 @@ impl Bitmap {
 
     /// Permits or forbids ports.
     pub fn set(&mut self, ports: Range<usize>, permit: bool) {
-        // Whole bytes at once, the bits before and after them one by one.
+        // Whole bytes are set at once; the bits before and after them are set one by one.
         let whole = ports.start.div_ceil(8)..ports.end / 8;
         if whole.start >= whole.end {
             ports.for_each(|port| self.set_bit(port, permit));

@@ -66,7 +66,7 @@ fn act<L: super::memory::Lines>(machine: &mut Machine<L>, operation: &Operation)
 /// Ports at which errors are likely: ends, borders of bytes and words, the ports of the mail.
 const CRITICAL: [usize; 11] = [0, 7, 8, 63, 64, 0x80, 0x3ff, 0x400, 32767, 65472, 65535];
 
-/// Returns a port for a random number: a critical one in three of four cases.
+/// Returns a port for a random number: in three of four cases, a critical port.
 fn port(n: usize) -> usize {
     match n % 4 {
         0 => n / 4 % PORTS,

@@ -56,7 +56,7 @@ fn speed(line: &str) -> Option<Speed<'_>> {
     let words = match &words[..] {
         // `split` has taken the opening bracket of gen().
         [words @ .., "gen", ")"] => words,
-        // xor() writes half as much as gen(), so its speed is another figure.
+        // xor() writes half as much as gen(), so its speed is a different figure.
         [.., "xor", ")"] => return None,
         words => words,
     };
@@ -66,7 +66,7 @@ fn speed(line: &str) -> Option<Speed<'_>> {
     let is_choice = matches!(before, [.., "using", "function" | "algorithm"]);
     let is_measured = match raid6 {
         true => before.last() == Some(&"raid6"),
-        // The kernel pads the name and prints " :" behind it.
+        // The kernel pads the name and prints " :" after it.
         false => rest.trim_end().ends_with(" :"),
     };
     (is_choice || is_measured).then_some(Speed {
@@ -169,8 +169,8 @@ fn notes(text: &str, is_old: bool, others: &[&str]) -> Vec<String> {
                     bytes, as the boards count";
         notes.push(note.to_string());
     }
-    // Older kernels print speeds without gen(), or xor() of each function. Later kernels print xor() only of the chosen
-    // function, under the name "....".
+    // Older kernels print speeds without gen(), or the speed of xor() for each function. Later kernels print the speed
+    // of xor() for the chosen function only, under the name "....".
     let is_16_pages = |line: &str| {
         let line = line.trim_end();
         let is_speed = line.contains("raid6: int32x") && line.ends_with(" MB/s");

@@ -21,14 +21,14 @@ const EXPECTED: &str = "expected T: N (PID) P: I: C: Min: Act: Avg: Max:";
 /// Width of the columns Act and Avg in nanoseconds (-N). In microseconds they are five wide; cyclictest prints no unit.
 const WIDTH_OF_NS: usize = 8;
 
-/// Whether this is a thread's line of cyclictest, or of another program of rt-tests.
+/// Whether cyclictest, or another program of rt-tests, prints this line for a thread.
 pub fn is_line(line: &str) -> bool {
     let is_thread = |rest: &str| rest.trim_start().starts_with(|c: char| c.is_ascii_digit());
     let line = line.trim_start();
     line.strip_prefix("T:").is_some_and(is_thread) && line.contains(" C:")
 }
 
-/// Returns the word behind a key, with the blanks before it.
+/// Returns the word after a key, with the blanks before the word.
 fn after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     let (_, rest) = line.split_once(key)?;
     let blanks = rest.len() - rest.trim_start().len();

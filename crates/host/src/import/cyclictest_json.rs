@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Document of `cyclictest --json FILE`, with or without a histogram (`-h`). It may stand within other output, as from
-//! `--json=/dev/stdout`. All programs of rt-tests write this form; the document names the program.
+//! Document of `cyclictest --json FILE`, with or without a histogram (`-h`). It may appear within other output, such as
+//! from `--json=/dev/stdout`. All programs of rt-tests write this form; the document names the program.
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::Value;
@@ -141,7 +141,7 @@ fn read(json: &Value) -> Result<Machine> {
     Ok(machine)
 }
 
-/// Returns a number from 0 to `most` of a thread.
+/// Returns the number with this key in a thread; the number is from 0 to `most`.
 fn number(thread: &Value, key: &str, most: f64) -> Result<f64> {
     let value = thread[key]
         .as_f64()

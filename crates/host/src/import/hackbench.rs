@@ -29,7 +29,7 @@ fn is_its(line: &str) -> bool {
     is_heading(line) || seconds(line).is_some()
 }
 
-/// Reads the seconds of `Time: 14.218`.
+/// Reads the seconds from `Time: 14.218`.
 fn seconds(line: &str) -> Option<f64> {
     let time = line.strip_prefix("Time: ")?;
     text::number(time.trim(), MOST_S).ok()
@@ -39,8 +39,8 @@ fn is_heading(line: &str) -> bool {
     line.starts_with("Running in ") && line.contains(" mode with ")
 }
 
-/// Reads the number of groups of a heading, and refuses settings that differ from the boards':
-/// `Running in process mode with 10 groups using 40 file descriptors each (== 400 tasks)`.
+/// Reads the number of groups from a heading, and refuses settings that differ from the boards' settings: `Running in
+/// process mode with 10 groups using 40 file descriptors each (== 400 tasks)`.
 fn groups(line: &str) -> Result<u32> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let before = |name: &str| {

@@ -78,7 +78,7 @@ fn repeated(items: &[Item]) -> Option<&str> {
     Some(pair[0])
 }
 
-/// Reads the size of `"size=16k ovr=121.84`.
+/// Reads the size from `"size=16k ovr=121.84`.
 fn kb(line: &str) -> Result<u32> {
     let rest = line.strip_prefix(SIZE).unwrap_or(line);
     let size = rest.split_once("k ").map(|(size, _)| size.parse().ok());
@@ -86,7 +86,7 @@ fn kb(line: &str) -> Result<u32> {
         .context("expected a size in KB, as in \"size=16k")
 }
 
-/// Reads tasks and microseconds of `16 141.21`.
+/// Reads tasks and microseconds from `16 141.21`.
 fn switch(line: &str, kb: u32) -> Result<Item> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [tasks, us] = words[..] else {
@@ -106,7 +106,7 @@ fn switch(line: &str, kb: u32) -> Result<Item> {
     })
 }
 
-/// Reads `Pipe latency: 272.1000 microseconds`. A latency is that of a round trip.
+/// Reads `Pipe latency: 272.1000 microseconds`. A latency is the time of a round trip.
 fn of_line(line: &str, (start, unit, mode, metric): (&str, &str, &str, &str)) -> Result<Item> {
     let words: Vec<&str> = line[start.len()..].split_whitespace().collect();
     let [value, found] = words[..] else {

@@ -15,7 +15,7 @@ use results::render::grid::Grid;
 use results::render::part::Part;
 use results::runs::point::short_kernel;
 
-/// An imported figure, and the selector of our figures that it is compared with.
+/// An imported figure, and a selector for the figures of our experiments to compare it with.
 #[derive(Debug, Serialize)]
 pub struct Item {
     /// Program, condition and metric, in words.
@@ -113,7 +113,7 @@ impl Machine {
             .collect()
     }
 
-    /// Makes a section that compares the figures with an experiment's; `None` when no figure matches.
+    /// Makes a section that compares the figures with an experiment's figures; `None` when no figure matches.
     pub fn beside(&self, experiment: &str, measured: &[Measured]) -> Option<Part> {
         let items = self.items.iter();
         let items = items.filter(|item| item.experiment == experiment).collect();
@@ -225,7 +225,7 @@ pub fn median(samples: &[f64]) -> Option<Estimate> {
     })
 }
 
-/// Makes a figure of a timer's latencies, which is compared with cyclictest's under all loads.
+/// Makes a figure of a timer's latencies, which is compared with cyclictest's figures under all loads.
 pub fn timer(what: &str, metric: &str, estimate: Estimate) -> Item {
     Item {
         what: format!("{what}, {metric}"),

@@ -36,7 +36,8 @@ const MOST_US: f64 = u32::MAX as f64;
 struct Form {
     /// Name in error messages.
     name: &'static str,
-    /// Program that writes the form. If a text has several forms of one program, only the first in [`FORMS`] is read.
+    /// Program that writes the form. If a text contains several forms from one program, only the form that comes first
+    /// in [`FORMS`] is read.
     program: &'static str,
     /// Returns the lines in which results begin, counted from 1.
     begins: fn(&str) -> Vec<usize>,
@@ -44,7 +45,7 @@ struct Form {
     read: fn(&str, usize) -> Result<Machine>,
 }
 
-/// All forms. Of one program, the form with the most information comes first.
+/// All forms. Among the forms of one program, the form with the most information comes first.
 const FORMS: [&Form; 10] = [
     &documents::FORM,
     &log::FORM,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Output of `rtla timerlat hist`: columns for each processor and each place where rtla takes the time: in the
-//! interrupt (IRQ), in a thread of the kernel (Thr), and in a task of user land (Usr, with -u).
+//! Output of `rtla timerlat hist`. It has a column for each processor and each place where rtla takes the time. The
+//! places are the interrupt (IRQ), a thread of the kernel (Thr), and a task of user land (Usr, with -u).
 
 use anyhow::{Context as _, Result, bail};
 
@@ -18,7 +18,8 @@ pub const FORM: Form = Form {
 
 const TITLE: &str = "# RTLA timerlat histogram";
 
-/// Kinds of columns, from the one nearest to cyclictest: the task of user land, the kernel's thread, the interrupt.
+/// Kinds of columns; the kind nearest to cyclictest comes first: the task of user land, the kernel's thread, the
+/// interrupt.
 const KINDS: [(&str, &str); 3] = [
     ("Usr-", "timer, task"),
     ("Thr-", "timer, kernel's thread"),

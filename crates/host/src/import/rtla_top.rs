@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Table of `rtla timerlat top`: a row for each processor; for each place where rtla takes the time, the current
-//! latency, minimum, average and maximum. Without `-q`, rtla prints the table again and again: the last table counts.
+//! Table of `rtla timerlat top`: a row for each processor. For each place where rtla takes the time, a row has the
+//! current latency, the minimum, the average and the maximum. Without `-q`, rtla prints the table again and again; the
+//! last table counts.
 
 use anyhow::{Context as _, Result, bail};
 
@@ -22,7 +23,7 @@ pub const FORM: Form = Form {
     read: |text, _| read(text),
 };
 
-/// Places in the order of their columns. The last one with values is nearest to a task.
+/// Places in the order of their columns. The last place with values is nearest to a task.
 const PLACES: [&str; 3] = ["timer, interrupt", "timer, kernel's thread", "timer, task"];
 
 fn is_title(line: &str) -> bool {
@@ -36,7 +37,7 @@ fn read(text: &str) -> Result<Machine> {
     let mut titles = lines_with(text, is_title).into_iter().rev();
     let rows_of = |title: usize| {
         let below = lines.iter().enumerate().skip(title);
-        // The names of the columns stand between title and rows; sums follow the rows.
+        // The names of the columns are between the title and the rows; sums follow the rows.
         below.skip_while(|(_, line)| !is_row(line) && !is_title(line))
     };
     let has_rows = |title: &usize| rows_of(*title).next().is_some_and(|(_, line)| is_row(line));

@@ -5,7 +5,7 @@ use super::*;
 use results::figures::figure::Measured;
 use results::runs::point::Place;
 
-/// Document of cyclictest 2.40 with two threads; the first has latencies beyond its histogram.
+/// Document of cyclictest 2.40 with two threads; the first thread has latencies beyond its histogram.
 const CYCLICTEST: &str = r#"{"file_version": 1, "cmdline:": "cyclictest", "sysinfo": {"machine": "armv5tejl", "release": "6.12.1"},
   "num_threads": 2, "resolution_in_ns": 0, "thread": {
     "0": {"histogram": {"14": 3, "9": 1, "20": 4}, "cycles": 9, "min": 9, "max": 586, "avg": 82.5, "cpu": 0},
@@ -42,7 +42,7 @@ fn cyclictests_threads_come_together_and_latencies_beyond_the_histogram_count() 
         (average - (82.5 * 9.0 + 110.0) / 19.0).abs() < 0.01,
         "{average}"
     );
-    // Without -h there are three figures and a note.
+    // Without -h, there are three figures and a note.
     let no_bins = r#"{"file_version":1,"cmdline:":"cyclictest","sysinfo":{},"thread":{"0":{"cycles":9,"min":9,"max":58,"avg":12.5}}}"#;
     let machine = read(no_bins).unwrap();
     assert_eq!((machine.items.len(), machine.notes.len()), (3, 1));

@@ -16,13 +16,13 @@ use crate::runs::point::Place;
 use base::distinct::distinct;
 use base::suggest::did_you_mean;
 
-/// `[[claim]]`: bounds the ratio or the difference of two figures on one board, at equal axes.
+/// `[[claim]]`: a bound on the ratio or the difference between two figures on one board, with equal axes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     /// The claim in words.
     pub text: String,
-    /// Who makes the claim: a paper and the place in it, or a design.
+    /// Source of the claim: a paper and the place in it, or a design.
     pub source: String,
     /// Selects the figures that the claim is about.
     pub of: Selector,
@@ -34,11 +34,11 @@ pub struct Claim {
     pub at_least: Option<f64>,
     /// Smallest difference `to - of` that the claim allows, in the figures' unit.
     pub less_by: Option<f64>,
-    /// Whether each run is compared with the run of equal seed and layout. Use it when both kernels are
+    /// Whether each run is compared with the run that has an equal seed and layout. Use this key when both kernels are
     /// one image with different options.
     #[serde(default)]
     pub paired: bool,
-    /// Why the claim need not hold here, by counters. A claim with a reason does not count as failed.
+    /// Reason, based on counters, why the claim need not hold here. A claim with a reason does not count as failed.
     pub explained: Option<String>,
 }
 
@@ -52,7 +52,7 @@ fn is_zero(n: &usize) -> bool {
 pub struct Verdict {
     /// The claim in words.
     pub text: String,
-    /// Who makes the claim.
+    /// Source of the claim.
     pub source: String,
     /// Quantity that the bound applies to: "Ratio" or "Difference in us".
     pub quantity: String,
@@ -68,14 +68,14 @@ pub struct Verdict {
     /// different numbers of samples.
     #[serde(skip_serializing_if = "is_zero")]
     pub uneven: usize,
-    /// Why the claim need not hold here.
+    /// Reason why the claim need not hold here.
     pub explained: Option<String>,
     /// Verdict on the recorded figures, when nothing was measured here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recorded: Option<Box<Verdict>>,
 }
 
-/// Ratio or difference of two measured figures.
+/// Ratio or difference between two measured figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Against {
     /// Ratio `of / to`, or difference `to - of` in the figures' unit. For pairs: the median.
@@ -88,9 +88,9 @@ pub struct Against {
     pub high: f64,
     /// Rank test of the seeds' figures against the bound; `None` with fewer than four seeds, and for pairs.
     pub ranks: Option<Ranks>,
-    /// Number of seeds of the figure that has fewer. For pairs: the number of pairs.
+    /// Number of seeds of the figure that has fewer seeds. For pairs: the number of pairs.
     pub seeds: usize,
-    /// Whether each run was compared with the run of equal seed and layout.
+    /// Whether each run was compared with the run that has an equal seed and layout.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub paired: bool,
     /// Board and axes, in words.
@@ -121,7 +121,7 @@ impl Claim {
         key(&self.of).is_some() || key(&self.to).is_some()
     }
 
-    /// Returns the axes that must be equal on both sides: all but those that both selectors name.
+    /// Returns the axes that must be equal on both sides: all axes except those that both selectors name.
     fn common_axes(&self, place: &Place) -> BTreeMap<String, u32> {
         let named = |name: &String| self.of.at.contains_key(name) && self.to.at.contains_key(name);
         let mut axes = place.axes.clone();
@@ -129,7 +129,7 @@ impl Claim {
         axes
     }
 
-    /// Judges the claim by the measured figures.
+    /// Judges the claim against the measured figures.
     pub fn judge(&self, measured: &[Measured]) -> Verdict {
         let (all, uneven, unit) = self.comparisons(measured);
         let (quantity, bound, word) = match (self.at_most, self.at_least, self.less_by) {
@@ -146,7 +146,8 @@ impl Claim {
         };
         let sign = if self.at_most.is_some() { 1.0 } else { -1.0 };
         let count = all.len();
-        // A failed comparison is worse than an open one, and an open one is worse than one that holds.
+        // A failed comparison is worse than an open comparison, and an open comparison is worse than a comparison that
+        // holds.
         let worst = all
             .into_iter()
             .zip(each)
@@ -282,7 +283,7 @@ impl Claim {
     }
 }
 
-/// Returns the values of the runs that have equal seed and layout.
+/// Returns pairs of values from runs with equal seed and layout.
 fn pairs_of(of: &Measured, to: &Measured) -> Vec<(f64, f64)> {
     let partner = |repetition| to.repetitions.iter().position(|other| other == repetition);
     let each = of.repetitions.iter().zip(&of.seeds);
@@ -300,7 +301,7 @@ impl Verdict {
         }
     }
 
-    /// Returns what decided the verdict, as a sentence without a full stop.
+    /// Returns the reason for the verdict, as a sentence without a full stop.
     pub fn reason(&self) -> String {
         let reason = match &self.worst {
             Some(r) => {
@@ -344,7 +345,7 @@ impl Verdict {
 pub struct PublishedComparison {
     /// Id of the figure in `published/published.toml`.
     pub published: String,
-    /// Selects the measured figures; `None` when the published figure stands alone.
+    /// Selects the measured figures; `None` when the published figure has no measured counterpart.
     pub measured: Option<Selector>,
 }
 

@@ -7,10 +7,10 @@ use crate::figures::statistics::Estimate;
 use crate::runs::point::Place;
 use base::distinct::distinct;
 
-/// Seed and code layout of a run: they tell the runs of one place apart.
+/// Seed and code layout of a run: they distinguish the runs of one place.
 pub type Repetition = (u64, u32);
 
-/// A measured figure, with everything that tells it from the other figures of its experiment.
+/// A measured figure, with everything that distinguishes it from the other figures of its experiment.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measured {
     /// Board, kernel, mode, series and axes.
@@ -22,7 +22,7 @@ pub struct Measured {
     pub unit: &'static str,
     /// The figure over all seeds.
     pub value: f64,
-    /// Lower end of the interval: over the samples of one seed, or over the values of several seeds.
+    /// Lower end of the interval. The interval covers the samples of one seed, or the values of several seeds.
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
@@ -31,7 +31,7 @@ pub struct Measured {
     /// Seed and layout of each run, in the order of `seeds`; empty for a recorded figure.
     #[serde(skip)]
     pub repetitions: Vec<Repetition>,
-    /// Whether a figure that it is compared with has more runs, other seeds or more samples.
+    /// Whether the figure is compared with a figure that has more runs, other seeds or more samples.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub uneven: bool,
     /// Number of samples over all seeds; `None` for a recorded figure.
@@ -40,14 +40,14 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Returns the mark behind the value: a star when the figure is uneven.
+    /// Returns the mark after the value: a star when the figure is uneven.
     pub fn mark(&self) -> &'static str {
         if self.uneven { "*" } else { "" }
     }
 }
 
 impl Measured {
-    /// Makes a switch time of one seed without an interval, for tests.
+    /// Makes a switch time from one seed, without an interval, for tests.
     pub fn switch(place: Place, us: f64) -> Measured {
         Measured {
             place,

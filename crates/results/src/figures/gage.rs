@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Study of the measurement system (crossed gage R&R by analysis of variance): how much of the
-//! variation of all samples comes from the measured points, and how much from measuring them.
+//! Study of the measurement system (crossed gage R&R by analysis of variance). It splits the variation of all samples
+//! into the part from the measured points and the part from measuring them.
 //!
 //! Parts are the points of an experiment, operators are the seeds, replicates are the samples of a
 //! run. The interaction of part and operator is pooled with the error unless it is larger.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Headlines: the few figures of each experiment that a reader sees first, kernel beside kernel.
+//! Headlines: the few figures of each experiment that a reader sees first, with the kernels side by side.
 
 use std::fmt::Write as _;
 
@@ -14,19 +14,19 @@ use crate::runs::point::short_kernel;
 use base::distinct::distinct;
 use base::suggest::did_you_mean;
 
-/// `[[headline]]`: one figure of each kernel.
+/// `[[headline]]`: one figure for each kernel.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Headline {
     /// Name of the figure in reports: "a context switch, 2 processes".
     pub text: String,
-    /// Selects one figure of each kernel on each board.
+    /// Selects one figure for each kernel on each board.
     pub of: Selector,
-    /// Published figures of the kernels, if a paper has them.
+    /// Published figures for the kernels, if a paper has them.
     pub paper: Option<OfPaper>,
 }
 
-/// Published figures of the kernels.
+/// Published figures for the kernels.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum OfPaper {
@@ -51,7 +51,7 @@ impl OfPaper {
 pub struct Line {
     /// Text of the headline.
     pub text: String,
-    /// One figure of each measured kernel, all on one board; the experiment's first kernel comes first.
+    /// One figure for each measured kernel, all on one board; the experiment's first kernel comes first.
     pub figures: Vec<Measured>,
     /// Ratios between the kernels in a paper.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,7 +67,7 @@ pub struct Paper {
     pub title: String,
     /// Board that the paper measured on.
     pub board: String,
-    /// Each later kernel, with the ratio of its published figure to the first kernel's.
+    /// Each later kernel, with the ratio of its published figure to the first kernel's figure.
     pub ratios: Vec<(String, f64)>,
 }
 
@@ -91,7 +91,7 @@ impl Headline {
         Ok(lines)
     }
 
-    /// Returns the ratios of the paper's figures to its figure of the first kernel.
+    /// Returns the ratios of the paper's figures to the paper's figure for the first kernel.
     fn papers(&self, kernels: &[String], published: &Published) -> Result<Option<Paper>> {
         let Some(paper) = &self.paper else {
             return Ok(None);
@@ -177,7 +177,7 @@ impl Line {
         }
     }
 
-    /// Returns the text; for a minimum or maximum with the number of samples.
+    /// Returns the text. For a minimum or maximum, adds the number of samples.
     fn with_samples(&self) -> String {
         let extremes = (self.figures.iter()).filter(|m| ["min", WORST].contains(&m.metric));
         let samples = distinct(extremes.filter_map(|m| m.samples));
@@ -203,14 +203,14 @@ impl Line {
         self.figures.iter().find(|m| m.place.kernel == kernel)
     }
 
-    /// Returns the ratio of a kernel's figure to the first kernel's.
+    /// Returns the ratio of a kernel's figure to the first kernel's figure.
     pub fn ratio(&self, kernel: &str) -> Option<f64> {
         let first = self.figures.first().filter(|m| m.value > 0.0)?;
         sides::ratio(self.figure(kernel)?, first)
     }
 
-    /// Formats a kernel's figure and its ratio to the first kernel's. A maximum has its range over runs
-    /// instead of a ratio.
+    /// Formats a kernel's figure and its ratio to the first kernel's figure. A maximum has its range over runs instead
+    /// of a ratio.
     pub fn cell(&self, kernel: &str) -> String {
         let Some(m) = self.figure(kernel) else {
             return "-".to_string();
@@ -227,13 +227,13 @@ impl Line {
     }
 }
 
-/// Metric without a ratio: with few runs, chance decides which kernel meets the scheduler's tick.
+/// Metric without a ratio: with few runs, chance decides in which kernel the scheduler's tick falls into a sample.
 const WORST: &str = "max";
 /// Units in which less is better.
 const TIMES: [&str; 4] = ["ns", "us", "ms", "s"];
 
-/// Summarises the lines in one or two sentences: the first line with times of two kernels, and the first later line
-/// with a maximum, because averages hide the worst case.
+/// Summarises the lines in one or two sentences. The first sentence gives the first line with times of two kernels. If
+/// a later line has a maximum, the second sentence gives this line, because averages hide the worst case.
 pub fn sentence(lines: &[&Line]) -> Option<String> {
     let pairs: Vec<PairOf> = lines.iter().filter_map(|line| line.pair()).collect();
     let first = pairs.first()?;
@@ -280,8 +280,8 @@ impl PairOf<'_> {
     }
 }
 
-/// Compares the effect in a paper with the simulated effect, in one sentence. It takes the first line that has a
-/// paper, and adds the figure on the paper's own board if there is one.
+/// Compares the effect in a paper with the simulated effect, in one sentence. Uses the first line that has published
+/// figures, and adds the figure on the paper's own board, if there is one.
 pub fn of_paper(lines: &[&Line]) -> Option<String> {
     let effect = |line: &&Line| {
         let (kernel, theirs) = line.paper.as_ref()?.ratios.first()?;

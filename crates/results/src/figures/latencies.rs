@@ -115,8 +115,8 @@ impl Latencies {
         (sum / self.total().saturating_sub(1).max(1) as f64).sqrt()
     }
 
-    /// Returns the quantile `q` with its 95 % interval by order statistics (normal approximation of the
-    /// binomial distribution); `None` when there are too few samples for the interval.
+    /// Returns the quantile `q` with its 95 % interval; `None` when there are too few samples for the interval. The
+    /// interval comes from order statistics (normal approximation of the binomial distribution).
     fn quantile(&self, q: f64) -> Option<Estimate> {
         let n = self.total() as f64;
         let half = 1.96 * (n * q * (1.0 - q)).sqrt();
@@ -180,8 +180,8 @@ pub fn figures(all: &[Latencies]) -> Vec<(&'static str, Option<Figure>)> {
     figures
 }
 
-/// Gives a value over all seeds the 95 % interval of the seeds' median, widened to contain the value.
-/// With fewer than six seeds the interval is their range.
+/// Gives a value over all seeds the 95 % interval of the seeds' median, widened to contain the value. With fewer than
+/// six seeds, the interval is their range.
 pub fn over_seeds(value: f64, seeds: impl Iterator<Item = f64>) -> Figure {
     let seeds: Vec<f64> = seeds.collect();
     let Some(of_median) = statistics::summarise(&seeds) else {

@@ -14,7 +14,7 @@ use base::{boards, paths};
 /// Format of the files.
 const FORMAT: u32 = 1;
 
-/// One figure of a paper. Some exist as a plot only and have no value.
+/// One figure of a paper. Some figures exist only as a plot and have no value.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
@@ -53,7 +53,7 @@ pub struct Figure {
     /// Remark for readers; may be empty.
     #[serde(default)]
     pub note: String,
-    /// Load that ran beside the measuring program; empty when the paper does not name it.
+    /// Load that ran alongside the measuring program; empty when the paper does not name it.
     #[serde(default)]
     pub load: String,
 }
@@ -230,7 +230,7 @@ impl Envelope {
     }
 }
 
-/// Reads a file of `published/`; returns its name for messages, too.
+/// Reads a file in `published/`. Also returns the file's name, for messages.
 fn read<T: serde::de::DeserializeOwned>(name: &str) -> Result<(String, T)> {
     let path = paths::root().join("published").join(name);
     Ok((paths::shown(&path), toml_file::read(&path)?))

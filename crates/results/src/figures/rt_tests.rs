@@ -113,7 +113,7 @@ fn threads(rows: &[(u32, Vec<u64>)], summary: &Summary) -> Result<Vec<Thread>> {
         wanted(&summary.overflows, "Histogram Overflows")?,
     );
     let count = min.len();
-    // With one more value than threads, the last value is for all threads.
+    // If there is one more value than threads, the last value is for all threads.
     let fits = |n: usize| n == count || n == count + 1;
     if avg.len() != count || !fits(max.len()) || !fits(overflows.len()) {
         bail!("the lines below the histogram disagree: one is of {count} threads, another is not");
@@ -207,7 +207,7 @@ mod tests {
                 avg_us: 7
             }
         );
-        // rt-tests 2.5 and later have no total, and no lines of empty bins.
+        // rt-tests 2.5 and later print no total, and no lines for empty bins.
         let later = TWO
             .replace("# Total: 000000004 000000009\n", "")
             .replace("000000 000000\t000000\n", "");

@@ -37,9 +37,9 @@ pub struct Selectable {
     pub kernels: Vec<String>,
     /// Modes of the experiment.
     pub modes: Vec<String>,
-    /// Series that its instruments can record.
+    /// Series that the experiment's instruments can record.
     pub series: Vec<String>,
-    /// Metrics that its kind of output has.
+    /// Metrics of the experiment's kind of output.
     pub metrics: Vec<String>,
     /// Values of each axis of plans and instruments.
     pub axes: BTreeMap<String, BTreeSet<u32>>,

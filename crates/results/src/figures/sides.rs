@@ -9,8 +9,8 @@ use crate::runs::point::Place;
 /// Metrics that depend on the number of samples.
 const EXTREMES: [&str; 2] = ["min", "max"];
 
-/// Numbers of samples count as equal when they differ by at most this share of the larger one: a guest that measures
-/// for a fixed time does not always take the same number.
+/// Numbers of samples count as equal when they differ by at most this share of the larger number. A guest that measures
+/// for a fixed time does not always take equally many samples.
 const AS_MANY: f64 = 0.1;
 
 /// Whether the metric is a minimum or a maximum.
@@ -18,8 +18,8 @@ pub fn is_extreme(metric: &str) -> bool {
     EXTREMES.contains(&metric)
 }
 
-/// Whether two figures have equal repetitions and, for a minimum or maximum of one mode, about equally many samples.
-/// A recorded figure has no repetitions and no number of samples: it counts as even.
+/// Whether two figures have equal repetitions and, for a minimum or maximum of one mode, about equally many samples. A
+/// recorded figure has no repetitions and no number of samples: such a figure counts as even.
 pub fn even(one: &Measured, other: &Measured) -> bool {
     same_repetitions(one, other)
         && (!is_extreme(one.metric)

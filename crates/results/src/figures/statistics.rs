@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Summaries of raw samples: medians with intervals that assume no distribution.
 //!
-//! The interval of a median comes from order statistics: the number of samples below the median has
-//! a binomial distribution. The interval of a difference of medians comes from the bootstrap. Its
-//! seed is fixed, so that a table is a pure function of its runs.
+//! The interval of a median comes from order statistics: the number of samples below the median has a binomial
+//! distribution. The interval of a difference between medians comes from the bootstrap. The seed of the bootstrap is
+//! fixed, so that a table is a pure function of its runs.
 
 use serde::{Deserialize, Serialize};
 
 /// Intended coverage of the intervals.
 const CONFIDENCE: f64 = 0.95;
-/// Number of bootstrap draws: it gives the ends of the interval to about 1 % of its width.
+/// Number of bootstrap draws. With this number, the ends of the interval are accurate to about 1 % of its width.
 const DRAWS: usize = 2000;
 
 /// Summary of a sample; all values but `count` and `coverage` are in the unit of the sample.
@@ -79,7 +79,7 @@ pub fn repetitions(seeds: &[Vec<f64>]) -> Vec<f64> {
     }
 }
 
-/// Returns the median of `a` minus the median of `b`, with an interval by bootstrap.
+/// Returns the median of `a` minus the median of `b`, with an interval from the bootstrap.
 pub fn median_difference(a: &[f64], b: &[f64]) -> Option<Estimate> {
     let value = median(a)? - median(b)?;
     let mut random = SplitMix(0x5eed);
@@ -95,9 +95,9 @@ pub fn median_difference(a: &[f64], b: &[f64]) -> Option<Estimate> {
     })
 }
 
-/// A difference is significant when its p-value is below this.
+/// A difference is significant when its p-value is below this value.
 pub const SIGNIFICANT: f64 = 0.05;
-/// Smallest group for a rank test: with fewer values in each group no order of ranks is significant.
+/// Smallest group for a rank test: with fewer values in each group, no order of ranks is significant.
 pub const FEWEST: usize = 4;
 
 /// Result of a rank test of two groups.
@@ -105,7 +105,7 @@ pub const FEWEST: usize = 4;
 pub struct Ranks {
     /// Share of pairs in which the value of the first group is lower; a tie counts half.
     pub lower: f64,
-    /// Two-sided p-value: probability of ranks at least this far from even if the groups do not differ.
+    /// Two-sided p-value: probability that the ranks are at least this uneven if the groups do not differ.
     pub p: f64,
 }
 
@@ -120,8 +120,8 @@ impl Ranks {
     }
 }
 
-/// Runs the rank-sum test of Wilcoxon, Mann and Whitney, exact also with ties. Its time grows with
-/// the fourth power of the number of values.
+/// Runs the rank-sum test of Wilcoxon, Mann and Whitney, exact also with ties. The test's time grows with the fourth
+/// power of the number of values.
 pub fn ranks(a: &[f64], b: &[f64]) -> Option<Ranks> {
     if a.is_empty() || b.is_empty() {
         return None;
@@ -162,8 +162,8 @@ pub fn spread(samples: &[f64]) -> f64 {
     }
 }
 
-/// Returns the largest 0-based rank r such that [x(r), x(n-1-r)] covers the median with at least
-/// 95 %, and its coverage. If no rank reaches 95 %, r is 0: the whole range.
+/// Returns the largest 0-based rank r such that [x(r), x(n-1-r)] covers the median with at least 95 %, and its
+/// coverage. If no rank reaches 95 %, r is 0, and the interval is the whole range.
 fn median_interval_rank(n: usize) -> (usize, f64) {
     // P(Bin(n, 1/2) <= r), summed term by term. Terms below 2^-1000 become 0, which does no harm.
     let mut term = 0.5f64.powi(n as i32);

@@ -11,7 +11,7 @@ use crate::figures::warnings::Warnings;
 use crate::runs::point::Place;
 use crate::runs::point::short_kernel;
 
-/// A kernel's figure against the first kernel's figure at equal board, mode and axes.
+/// A kernel's figure against the first kernel's figure, with equal board, mode and axes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Versus {
     /// The kernel, with board, mode, series and axes.
@@ -25,7 +25,7 @@ pub struct Versus {
     pub seeds: usize,
     /// Figure of the kernel divided by the figure of the first kernel.
     pub ratio: f64,
-    /// Rank test of the kernel's repetitions against those of the first kernel.
+    /// Rank test of the kernel's repetitions against the first kernel's repetitions.
     #[serde(flatten)]
     pub ranks: Ranks,
 }

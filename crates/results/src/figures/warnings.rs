@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Warnings about a measurement. Each says what to do.
 
-/// Warnings in order of first occurrence, each with its places. Equal texts are one warning.
+/// Warnings in order of first occurrence, each with its places. Warnings with equal texts are merged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Warnings(Vec<(String, Vec<String>)>);
 

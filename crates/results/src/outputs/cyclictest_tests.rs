@@ -49,7 +49,7 @@ fn every_run_has_files_of_its_own() {
 
 #[test]
 fn an_average_is_rounded_as_printf_rounds() {
-    // The double nearest to 63.495 lies below it, so "%.2f" writes 63.49.
+    // The double nearest to 63.495 is smaller than 63.495, so "%.2f" writes 63.49.
     let h = Histogram {
         us: vec![(63, 505), (64, 495)],
         max_us: 64,

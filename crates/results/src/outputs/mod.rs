@@ -134,8 +134,8 @@ impl fmt::Debug for dyn OutputKind {
     }
 }
 
-/// Checks that the output of all runs is complete and of one kind, and returns the kind. Without runs it returns the
-/// kind of rings.
+/// Checks that the output of all runs is complete and of one kind, and returns the kind. Without runs, returns the kind
+/// for rings.
 pub fn checked(runs: &[Run]) -> Result<&'static dyn OutputKind> {
     let Some(first) = runs.first() else {
         return Ok(ALL[0]);
@@ -170,7 +170,7 @@ fn by_name<T>(groups: &mut Vec<(String, Vec<T>)>, name: String, value: T) {
     }
 }
 
-/// Draws a histogram and an exceedance chart of latencies. Latencies with equal names are one line. Without latencies
+/// Draws a histogram and an exceedance chart of latencies. Latencies with equal names form one line. Without latencies,
 /// there are no charts.
 fn spreads(all: impl Iterator<Item = (String, Latencies)>, board: &str) -> Result<Vec<Chart>> {
     let mut groups = Vec::new();

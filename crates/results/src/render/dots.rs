@@ -36,7 +36,7 @@ pub fn svg(title: &str, unit: &str, series: &[(String, Vec<f64>)]) -> Result<Str
             .map_err(drawing)?;
         for (((name, values), colour), n) in series.iter().zip(COLOURS.iter().cycle()).zip(0..) {
             let middle = f64::from(n) + 0.5;
-            // Dots lie beside each other, so that none hides another.
+            // Dots lie next to each other, so that no dot hides another dot.
             let step = 0.5 / values.len().max(2) as f64;
             let first = middle - step * (values.len() as f64 - 1.0) / 2.0;
             let places = values.iter().enumerate();

@@ -21,7 +21,7 @@ const FRAME: usize = 3;
 pub struct Grid {
     /// Number of leading columns that hold words; numbers follow.
     pub texts: usize,
-    /// Heading of each column; a line feed stands before the unit.
+    /// Heading of each column; a line feed precedes the unit.
     pub headings: Vec<String>,
     /// Cells of each row, one for each column.
     pub rows: Vec<Vec<String>>,
@@ -42,8 +42,8 @@ impl Grid {
         self.rows.push(cells.into_iter().map(C::into).collect());
     }
 
-    /// Fits the table into `width` characters. Words that are equal in all rows move above the table, other words are
-    /// broken, and columns of numbers that do not fit follow in a second table with the words repeated.
+    /// Fits the table into `width` characters. Words that are equal in all rows move above the table, and other words
+    /// are broken. Columns of numbers that do not fit follow in a second table, with the words repeated.
     fn within(&self, width: usize) -> String {
         let all: Vec<usize> = (0..self.headings.len()).collect();
         if self.natural(&all) <= width {
@@ -126,7 +126,7 @@ impl Grid {
             + 1
     }
 
-    /// Draws these columns. With a `width`, words are broken to fit, and numbers only if nothing else helps.
+    /// Draws these columns. With a `width`, words are broken to fit. Numbers are broken only if nothing else helps.
     fn drawn(&self, columns: &[usize], width: Option<usize>) -> String {
         let cells = |row: &Vec<String>| -> Vec<String> {
             let cell = |n: &usize| row.get(*n).cloned().unwrap_or_default();
@@ -161,7 +161,7 @@ impl Grid {
 }
 
 impl fmt::Display for Grid {
-    /// Fits the table into the terminal's width; without a terminal the width is not limited.
+    /// Fits the table into the terminal's width. Without a terminal, the width is not limited.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.within(terminal::columns().unwrap_or(usize::MAX)))
     }

@@ -10,7 +10,7 @@ use plotters::prelude::*;
 use crate::figures::latencies::Latencies;
 use crate::render::plot::{COLOURS, SIZE, drawing, keys, tick, titled};
 
-/// Largest number of points of a line that are drawn as dots.
+/// Largest number of points in a line for which each point is drawn as a dot.
 const FEW: usize = 20;
 
 /// Draws a latency histogram for each series.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Turns a result, as `--json` prints it, into tables with units: first a table of single numbers, then a table for
-//! each group of objects with equal keys, then a table for each array.
+//! Turns a result, as `--json` prints it, into tables with units. The first table has the single numbers. Then comes a
+//! table for each group of objects with equal keys, and then a table for each array.
 
 use serde_json::{Map, Value};
 
@@ -37,7 +37,7 @@ struct Found {
 }
 
 impl Found {
-    /// Adds all entries of an object; `prefix` stands before their names.
+    /// Adds all entries of an object; `prefix` precedes their names.
     fn take(&mut self, object: &Map<String, Value>, prefix: &str) {
         for (key, value) in object {
             let name = format!("{prefix}{}", key.replace('_', " "));
@@ -73,7 +73,8 @@ impl Found {
     }
 }
 
-/// Returns the entries of an object: first those of a distribution in its order, then the others by name.
+/// Returns the entries of an object: first the entries of a distribution, in the order of its columns, then the other
+/// entries by name.
 fn entries(object: &Map<String, Value>) -> Vec<(&str, &Value)> {
     let place = |key: &str| SPREAD.iter().position(|known| *known == key);
     let mut entries: Vec<(&str, &Value)> = object.iter().map(|(k, v)| (k.as_str(), v)).collect();
@@ -107,7 +108,7 @@ fn of_rows(name: &str, all: &[Value]) -> Option<Grid> {
                 None => cells.push((key.replace('_', " "), cell(value))),
             }
         }
-        // The rate first.
+        // The rate comes first.
         cells.sort_by_key(|(heading, _)| heading != "hz");
         Some(cells)
     };

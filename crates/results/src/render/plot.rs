@@ -23,7 +23,7 @@ pub const COLOURS: [RGBColor; 7] = [
 /// Area that a chart is drawn on.
 pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// Colours for everything but kernels, so that a kernel's colour means only that kernel (Tol's muted scheme).
+/// Colours for everything except kernels, so that a kernel's colour means only that kernel (Tol's muted scheme).
 pub const OTHERS: [RGBColor; 7] = [
     RGBColor(51, 34, 136),
     RGBColor(136, 204, 238),
@@ -80,7 +80,7 @@ pub struct Key {
     pub name: String,
     /// Colour of the lines or bars that the entry stands for.
     pub colour: RGBColor,
-    /// Marker of their points; `None` draws a rectangle in the colour.
+    /// Marker of the points; `None` draws a rectangle in the colour.
     pub marker: Option<Marker>,
 }
 
@@ -95,7 +95,7 @@ pub fn keys(names: &[String], colours: &[RGBColor]) -> Vec<Key> {
     names.iter().zip(colours).map(key).collect()
 }
 
-/// Draws a title and, below it, the legend, which so covers no curve. Returns the rest of the area.
+/// Draws a title and, below it, the legend, so that the legend covers no curve. Returns the rest of the area.
 pub fn titled<'a>(root: &Area<'a>, title: &str, keys: &[Key]) -> Result<Area<'a>> {
     const LEFT: i32 = 65;
     let root = root.titled(title, ("sans-serif", 16)).map_err(drawing)?;

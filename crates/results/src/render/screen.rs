@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The screen of an oscilloscope as SVG. The traces of all triggers lie over each other: the more often, the brighter.
+//! The screen of an oscilloscope as SVG. The traces of all triggers lie over each other: a point that more traces pass
+//! through is brighter.
 
 use anyhow::Result;
 use plotters::coord::Shift;

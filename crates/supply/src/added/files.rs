@@ -17,7 +17,7 @@ use crate::image::LIBRARY_DIR;
 use crate::image::cpio::{Archive, Kind};
 use base::paths::{names_in, shown};
 
-/// Our /init mounts file systems over these.
+/// Our /init mounts file systems over these folders.
 const COVERED: [&str; 4] = ["dev", "proc", "sys", "tmp"];
 
 /// The files collected so far.
@@ -30,9 +30,9 @@ pub struct Files<'a> {
     bytes: u64,
     /// Files of the host with several names, by device and inode.
     shared: BTreeMap<(u64, u64), Shared>,
-    /// Places of programs of the guest that links replace.
+    /// Places of the guest's programs that are replaced by links.
     replaced: Vec<String>,
-    /// Notes on files of folders that are left out or cannot run.
+    /// Notes on files in folders that are left out or cannot run.
     pub notes: Vec<String>,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Files<'a> {
         self.tree(&one.host, &place, !is_folder)
     }
 
-    /// Adds a file, or a folder with its contents; `by_name` says that the user named it itself.
+    /// Adds a file, or a folder with its contents; `by_name` says whether the user named the file or folder itself.
     fn tree(&mut self, host: &Path, guest: &str, by_name: bool) -> Result<()> {
         let metadata = fs::metadata(host)?;
         if metadata.is_file() {
@@ -138,7 +138,7 @@ impl<'a> Files<'a> {
         self.around.is_ours && first.is_some_and(|first| COVERED.contains(&first))
     }
 
-    /// Adds a folder, or follows the guest's link to one; returns the place for its files.
+    /// Adds a folder, or follows the guest's link to a folder; returns the place for its files.
     fn folder(&mut self, guest: &str) -> Result<String> {
         if guest.is_empty() {
             return Ok(String::new());
@@ -252,8 +252,8 @@ impl<'a> Files<'a> {
         self.around.is_ours && found == Some(&Kind::File { executable: true })
     }
 
-    /// Fails when something other than a program replaces a program of the guest: without its shell the guest does
-    /// not start.
+    /// Fails when something other than a program replaces a program of the guest. Without its shell, for instance, the
+    /// guest does not start.
     fn check_replaced(&self, place: &str, by_program: bool) -> Result<()> {
         if !by_program && self.is_program(place) {
             bail!("/{place} is a program of the guest: only a program can replace it");

@@ -39,11 +39,11 @@ pub struct Program {
     pub host: PathBuf,
     /// Path in the guest.
     pub guest: String,
-    /// Whether the user named it, rather than a folder with it.
+    /// Whether the user named the program, rather than a folder that contains it.
     pub by_name: bool,
-    /// Files that it needs, or the reason why no guest can run it.
+    /// Files that the program needs, or the reason why no guest can run it.
     needs: Result<elf::Needs, String>,
-    /// Whether it is a bFLT program, which needs a loader in the kernel.
+    /// Whether the program is a bFLT program, which needs a loader in the kernel.
     flat: bool,
 }
 
@@ -79,7 +79,7 @@ impl Program {
         })
     }
 
-    /// Returns the reason why the guest cannot run it, if one is known.
+    /// Returns the reason why the guest cannot run the program, if a reason is known.
     pub fn trouble(&self, around: &Around, view: &View) -> Option<String> {
         let needs = match &self.needs {
             Ok(needs) => needs,
@@ -102,7 +102,7 @@ impl Program {
     }
 }
 
-/// Returns the reason for which binfmt_elf_fdpic would fail with ENOEXEC or ENOENT.
+/// Returns the reason why binfmt_elf_fdpic would fail with ENOEXEC or ENOENT.
 fn not_flat(needs: &elf::Needs) -> Option<String> {
     if !needs.libraries.is_empty() {
         Some(format!("it is dynamic\n  help: {NOT_FLAT}"))
@@ -113,7 +113,8 @@ fn not_flat(needs: &elf::Needs) -> Option<String> {
     }
 }
 
-/// Returns an error if the program was linked with a C library newer than the guest's, which the loader refuses.
+/// Returns an error if the program was linked with a C library newer than the guest's C library, because the loader
+/// refuses such a program.
 fn newer_c_library(needs: &elf::Needs, versions: &BTreeSet<String>) -> Option<String> {
     let missing = needs.c_library.difference(versions).next()?;
     Some(format!(

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest's paths, with those that were added: their types, and the targets of links.
+//! The guest's paths, including the added paths: their types, and the targets of links.
 
 use std::collections::BTreeMap;
 
 use crate::image::cpio::Kind;
 
-/// Most links that Linux follows in one path.
+/// Maximum number of links that Linux follows in one path.
 const MOST_LINKS: usize = 40;
 
 /// Paths, without a `/` at their beginning, with their types.
@@ -36,9 +36,9 @@ impl View {
         self.kinds.insert(path.to_string(), kind);
     }
 
-    /// Returns a path after following the links of the folders above it; `last` says whether to follow a link at the
-    /// path itself. The error is the path above it that is not a folder, or the path itself if its links form a
-    /// circle.
+    /// Returns a path after following the links of the folders above the path; `last` says whether to follow a link at
+    /// the path itself. The error is a path above the given path that is not a folder, or the given path if its links
+    /// form a circle.
     pub fn resolved(&self, path: &str, last: bool) -> Result<String, String> {
         let mut rest: Vec<String> = path.rsplit('/').map(str::to_string).collect();
         let mut done: Vec<String> = Vec::new();

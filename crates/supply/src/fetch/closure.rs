@@ -22,7 +22,7 @@ const KEPT: [&str; 6] = [
     "Provides",
     "Essential",
 ];
-/// An essential package that is not assumed: packages that need it at run time name it.
+/// An essential package that is not assumed to be installed: packages that need it at run time name it as a dependency.
 const NOT_ASSUMED: &str = "perl-base";
 
 /// apt's entry for one package of the lists.
@@ -109,7 +109,7 @@ impl Store {
             let Some((name, version)) = name_and_version(file) else {
                 bail!("{file}: apt offers a file that is not a package");
             };
-            // Without its dependencies an assumed package looks different to apt, which then offers it again.
+            // Without its dependencies, an assumed package looks different to apt, which then offers it again.
             if !present.iter().any(|s| s.name == name) {
                 chosen.push((name, version));
             }
@@ -143,7 +143,7 @@ fn field<'a>(stanza: &'a str, key: &str) -> Option<&'a str> {
     stanza.lines().find_map(line)
 }
 
-/// Returns the package's entry as that of an installed one.
+/// Turns a package's entry into the entry of an installed package.
 fn installed(stanza: &str) -> String {
     let kept = KEPT.iter().filter_map(|key| {
         let value = field(stanza, key)?;
@@ -153,7 +153,7 @@ fn installed(stanza: &str) -> String {
     kept.collect::<String>() + rest
 }
 
-/// Fails unless a package has this name; the error suggests one.
+/// Fails unless a package has this name; the error suggests a name.
 fn check_name(name: &str, stanzas: &[Stanza<'_>]) -> Result<()> {
     if stanzas.iter().any(|s| s.name == name) {
         return Ok(());

@@ -21,20 +21,20 @@ pub struct SourcePackage {
     pub name: String,
     /// Debian's version.
     pub version: String,
-    /// Names and hashes of its files.
+    /// Names and hashes of the package's files.
     pub index: String,
     dir: PathBuf,
 }
 
 impl Store {
-    /// Returns a source package from the cache; fetches the archive's newest if it is missing.
+    /// Returns a source package from the cache. If the cache does not have it, fetches the archive's newest version.
     pub fn source(&self, name: &str) -> Result<SourcePackage> {
         let dir = self.debs.join(name);
         if let Some(found) = SourcePackage::in_cache(name, &dir) {
             return Ok(found);
         }
         let _lock = Lock::take(&self.cache, "apt")?;
-        // Another process may have fetched it while we waited.
+        // Another process may have fetched the package while we waited.
         if let Some(found) = SourcePackage::in_cache(name, &dir) {
             return Ok(found);
         }
@@ -67,7 +67,7 @@ impl SourcePackage {
         complete.then_some(package)
     }
 
-    /// Returns a hash of all its files.
+    /// Returns a hash of all files of the package.
     pub fn hash(&self) -> String {
         let mut inputs = Inputs::new("source package");
         inputs.add(&self.name, self.index.as_bytes());

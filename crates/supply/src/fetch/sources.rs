@@ -21,7 +21,7 @@ pub struct Entry {
     pub suites: Vec<String>,
     /// Components.
     pub components: Vec<String>,
-    /// Path of a keyring, or the key itself; empty when the entry names none.
+    /// Path of a keyring, or the key itself; empty when the entry gives neither.
     pub signed_by: String,
 }
 
@@ -30,7 +30,7 @@ pub struct Entry {
 pub struct Archive {
     /// Address for suites such as `bookworm`, `bookworm-updates` and `bookworm-backports`.
     pub main: String,
-    /// Address for suites such as `bookworm-security`; a machine may have none.
+    /// Address for suites such as `bookworm-security`; a machine may have no such address.
     pub security: Option<String>,
 }
 
@@ -75,7 +75,7 @@ impl Archive {
         })
     }
 
-    /// Returns a source list with `suites`: for packages of `arch`, or for source packages if that is `None`.
+    /// Returns a source list with `suites`: for packages of `arch`, or for source packages if `arch` is `None`.
     pub fn list(&self, suites: &[String], arch: Option<&str>) -> String {
         let kind = match arch {
             Some(arch) => format!("deb [arch={arch} "),
@@ -99,7 +99,7 @@ impl Archive {
 
 impl Entry {
     /// Returns whether the entry is for Debian's own archive: it has the component `main` of one of Debian's suites,
-    /// and its keyring, if it names one, is Debian's.
+    /// and no keyring other than Debian's.
     fn is_debian(&self) -> bool {
         const SUITES: &[&str] = &[
             "bookworm",
@@ -174,7 +174,7 @@ pub fn one_line(text: &str) -> Vec<Entry> {
     entries
 }
 
-/// Reads stanzas of `Key: value` lines, separated by empty lines. A line that begins with a space continues the one
+/// Reads stanzas of `Key: value` lines, separated by empty lines. A line that begins with a space continues the line
 /// before.
 pub fn deb822(text: &str) -> Vec<Entry> {
     let mut entries = Vec::new();

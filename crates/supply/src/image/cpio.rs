@@ -53,7 +53,7 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Adds a directory, and those above it.
+    /// Adds a directory, and the directories above it.
     pub fn directory(&mut self, path: &str) -> Result<()> {
         self.add(path, Entry::Directory)
     }
@@ -445,7 +445,7 @@ mod tests {
             .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::piped())
             .spawn();
-        // Not every machine has it.
+        // Not every machine has cpio.
         let Ok(mut run) = run else { return };
         run.stdin
             .take()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads what a dynamically linked ARM program needs to start: its loader, the shared libraries that it names, and
-//! the libraries that these name in turn.
+//! Reads what a dynamically linked ARM program needs to start: its loader, the shared libraries that the program names,
+//! and the libraries that these libraries name in turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,9 +28,9 @@ pub struct Needs {
     pub loader: Option<String>,
     /// Names of shared libraries.
     pub libraries: Vec<String>,
-    /// Versions of Debian's C library that it needs; empty if it has no table of sections.
+    /// Versions of Debian's C library that the file needs; empty if the file has no table of sections.
     pub c_library: BTreeSet<String>,
-    /// Whether it runs at one address only.
+    /// Whether the file runs at one address only.
     pub fixed: bool,
 }
 
@@ -109,7 +109,7 @@ pub fn versions_of(data: &[u8]) -> Option<BTreeSet<String>> {
     let names = sections.strings(endian, data, link).ok()?;
     let mut versions = BTreeSet::new();
     while let Some((_, mut each)) = defined.next().ok()? {
-        // The other names are the versions that this one extends.
+        // The other names are the versions that this version extends.
         if let Some(version) = each.next().ok()? {
             let name = version.name(endian, names).ok()?;
             versions.insert(String::from_utf8_lossy(name).into_owned());
@@ -184,7 +184,7 @@ fn offset_of(
 }
 
 /// Returns every library that `programs` (name and content) need, by name, with its content. `find` gives the content
-/// of a library. The loader is among them, under its file name, if a program names one.
+/// of a library. If a program names a loader, the loader is among the libraries, under its file name.
 pub fn closure(
     programs: &[(String, Vec<u8>)],
     find: impl Fn(&str) -> Result<Option<Vec<u8>>>,

@@ -15,7 +15,7 @@ use crate::toolchain::{PREFIX, command, output};
 use base::paths::{self, names_in, shown};
 use base::toml_file;
 
-/// Compiler options for all guests. The compiler's script adds those for the core.
+/// Compiler options for all guests. The compiler's script adds the options for the core.
 const FLAGS: &[&str] = &[
     "-O2",
     "-g",
@@ -32,20 +32,20 @@ const FLAGS: &[&str] = &[
 pub struct Workload {
     /// One line for lists.
     pub title: String,
-    /// The kind of its output, if the output has measurements: a name in `results::outputs`.
+    /// The kind of the guest's output, if the output has measurements: a name in `results::outputs`.
     pub output: Option<String>,
-    /// How to build it; none for a program of Debian.
+    /// How to build the guest; `None` for a program from Debian.
     pub build: Option<BuildSpec>,
     /// Shell scripts beside the `workload.toml` that go into the root file system.
     #[serde(default)]
     pub scripts: Vec<String>,
-    /// The root file systems that contain it. Without this key: Debian's, and those whose list (`armv4t.toml`,
-    /// `flat.toml`) names it. With an empty list no root file system contains it: it calls programs that each of them
-    /// has, or is added on request.
+    /// The root file systems that contain the guest. Without this key, they are Debian's root file system, and those
+    /// whose list (`armv4t.toml`, `flat.toml`) names the guest. With an empty list, no root file system contains the
+    /// guest: either it calls programs that every root file system has, or it is added on request.
     pub among: Option<Vec<Programs>>,
     /// Command lines by name. The experiment fills in `{words}`.
     pub call: BTreeMap<String, String>,
-    /// Its directory.
+    /// The guest's directory.
     #[serde(skip)]
     pub dir: PathBuf,
 }
@@ -59,7 +59,7 @@ pub struct BuildSpec {
     /// Libraries to link: names after `-l`.
     #[serde(default)]
     pub libraries: Vec<String>,
-    /// More compiler options, after those of all guests.
+    /// More compiler options, after the options for all guests.
     #[serde(default)]
     pub flags: Vec<String>,
     /// Several programs from these sources: name of each form, with its additional options.
@@ -104,7 +104,7 @@ fn read(dir: &Path) -> Result<Workload> {
     Ok(workload)
 }
 
-/// Returns the program of a guest that no root file system contains. The caller adds it to Debian's.
+/// Returns the program of a guest that no root file system contains. The caller adds it to Debian's root file system.
 pub fn alone(name: &str) -> Result<PathBuf> {
     let workload = all()?.remove(name);
     let workload = workload.with_context(|| format!("no guest \"{name}\""))?;
@@ -117,7 +117,7 @@ pub fn alone(name: &str) -> Result<PathBuf> {
         let flags = workload.build.as_ref().map(|build| build.flags.clone());
         let bytes = workload.build(&program, &flags.unwrap_or_default(), &sysroot.compiler())?;
         let bytes = bytes.with_context(|| format!("guest {name}: nothing to build"))?;
-        // Replaces the program with debug information by the one without it.
+        // Replaces the program with debug information by the program without debug information.
         fs::write(&program, bytes)?;
         Ok(())
     })?;
@@ -125,13 +125,13 @@ pub fn alone(name: &str) -> Result<PathBuf> {
 }
 
 impl Workload {
-    /// Returns whether the root file system of these programs contains it, as far as the key `among` says.
+    /// Returns whether, according to the key `among`, the root file system of these programs contains the guest.
     pub fn is_among(&self, programs: Programs) -> bool {
         let named = self.among.as_ref();
         named.is_none_or(|among| among.contains(&programs))
     }
 
-    /// Adds the inputs of the built program. The title and the command lines are not among them.
+    /// Adds the inputs of the built program. The title and the command lines do not belong to the inputs.
     pub fn add_to(&self, name: &str, inputs: &mut Inputs) -> Result<()> {
         inputs.add("guest", name.as_bytes());
         let mut files: Vec<&String> = self.scripts.iter().collect();
@@ -155,7 +155,7 @@ impl Workload {
         fs::read(&path).with_context(|| format!("cannot read {}", shown(&path)))
     }
 
-    /// Returns its scripts: name and content.
+    /// Returns the guest's scripts: name and content.
     pub fn scripts(&self) -> Result<Vec<(String, Vec<u8>)>> {
         let script = |name: &String| Ok((name.clone(), self.file(name)?));
         self.scripts.iter().map(script).collect()

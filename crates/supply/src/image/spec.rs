@@ -16,11 +16,11 @@ use base::toml_file;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Packages that the root file system is made of.
+    /// Packages that the root file system is made from.
     pub debian: Debian,
-    /// Path in the packages of each program, by its path in the root file system.
+    /// For each program, its path in the packages, by its path in the root file system.
     pub programs: BTreeMap<String, String>,
-    /// Name of a file beside `root.toml`, by its path in the root file system; all are executable.
+    /// Names of files beside `root.toml`, by their paths in the root file system; all files are executable.
     pub files: BTreeMap<String, String>,
     /// Commands that busybox provides.
     pub busybox: Busybox,
@@ -38,7 +38,7 @@ pub struct Debian {
     pub packages: Vec<String>,
     /// Packages with the headers and libraries that guests are compiled and linked with.
     pub development: Vec<String>,
-    /// Packages that others need only for their installation; they are never fetched.
+    /// Packages that other packages need only for their installation; they are never fetched.
     pub assumed: Vec<String>,
 }
 
@@ -60,8 +60,8 @@ pub fn read() -> Result<(PathBuf, String, Spec)> {
 }
 
 impl Debian {
-    /// Returns packages of these suites. Uses those in the cache; fetches the archive's newest if the cache has no
-    /// `packages/armel`.
+    /// Returns packages of these suites. Uses the packages in the cache; fetches the archive's newest packages if the
+    /// cache has no `packages/armel`.
     pub fn get<S: AsRef<str>>(&self, names: &[S]) -> Result<Vec<Deb>> {
         let store = Store::new(&self.arch, &self.suites)?;
         let wish = |name| Wish {

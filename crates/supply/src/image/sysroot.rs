@@ -58,7 +58,7 @@ impl Sysroot {
         })
     }
 
-    /// Returns the folders of headers: of the architecture, and of all architectures.
+    /// Returns two folders of headers: headers for the architecture, and headers for all architectures.
     pub fn headers(&self) -> [PathBuf; 2] {
         let all = self.dir.join("usr/include");
         [all.join("arm-linux-gnueabi"), all]

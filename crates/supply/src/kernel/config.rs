@@ -13,7 +13,7 @@ use base::{boards, paths};
 /// One symbol that a fragment sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestedSymbol {
-    /// Name, with its `CONFIG_`.
+    /// Name, with the prefix `CONFIG_`.
     pub symbol: String,
     /// Text after the `=`; `None` for off.
     pub value: Option<String>,
@@ -106,14 +106,14 @@ pub fn took_effect(all: &[RequestedSymbol], config: &str) -> Result<()> {
 /// A whole configuration from the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Own {
-    /// Its path, for messages.
+    /// Path of the configuration, for messages.
     file: String,
     /// Content of the file.
     pub text: String,
 }
 
 impl Own {
-    /// Returns the symbols that it sets; skips lines that cannot be parsed.
+    /// Returns the symbols that the configuration sets; skips lines that cannot be parsed.
     pub fn asked(&self) -> Vec<RequestedSymbol> {
         let lines = self.text.lines().enumerate();
         let read = lines.filter_map(|(number, line)| {
@@ -143,7 +143,8 @@ const NEEDED: [(&str, &str); 3] = [
     ("CONFIG_BLK_DEV_INITRD", "the root file system is an initrd"),
 ];
 
-/// Returns all needed symbols with their reasons: those of every kernel, and those of the boards' machine.
+/// Returns all needed symbols with their reasons: the symbols that every kernel needs, and the symbols that the boards'
+/// machine needs.
 fn needed() -> Result<Vec<(String, String)>> {
     let machine = boards::load(&boards::names()[0])?.0.peripherals;
     let own = NEEDED

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use base::paths::shown;
 
-/// The two folders of a version. They are equal for a version that takes no files from another one.
+/// The two folders of a version. They are equal for a version that takes no files from another version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folders {
     /// The version's own folder.
@@ -31,7 +31,7 @@ impl Folders {
         Ok(Folders { own, base })
     }
 
-    /// Returns the path of the version's own file, or of the other version's.
+    /// Returns the path of the version's own file, or of the other version's file.
     pub fn file(&self, name: impl AsRef<Path>) -> PathBuf {
         let own = self.own.join(&name);
         match own.exists() {

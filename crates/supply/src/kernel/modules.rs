@@ -20,7 +20,7 @@ fn files(module: &Path) -> Vec<String> {
     names_in(module, |path| Some(path.file_name()?.to_str()?.to_string()))
 }
 
-/// Adds the inputs of the modules: their source files.
+/// Adds the source files of the modules to the inputs.
 pub fn add_to(modules: &[PathBuf], inputs: &mut Inputs) -> Result<()> {
     for module in modules {
         for name in files(module) {
@@ -38,7 +38,7 @@ impl Build<'_> {
         if self.chosen.modules.is_empty() {
             return Ok(());
         }
-        // The kernel has no modules of its own, but this target writes the files that the others link against.
+        // The kernel has no modules of its own, but this target writes the files that out-of-tree modules link against.
         logged(self.make().arg("modules"), &self.log, |_| {})?;
         let mut archive = Archive::default();
         for source in &self.chosen.modules {

@@ -2,8 +2,8 @@
 //! Patches of a series, and fix-ups: hunks that replace some hunks of a patch for another version of the kernel.
 //!
 //! A series exists once, for one version. Another version's `fixups/SERIES/NAME.patch` belongs to the patch with that
-//! name. It begins with lines `Instead-of: FILE N` (the patch's Nth hunk for that file) or `Instead-of: FILE` (all
-//! hunks for it). These hunks are left out, and no others. The diff after these lines is applied in their place.
+//! name. The fix-up begins with lines `Instead-of: FILE N` (the patch's Nth hunk for that file) or `Instead-of: FILE`
+//! (all hunks for it). Only these hunks are left out. The diff after these lines is applied in their place.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,7 +22,7 @@ const INSTEAD: &str = "Instead-of:";
 pub struct Patch {
     /// The patch of the series.
     pub path: PathBuf,
-    /// The fix-up that this version has for it.
+    /// The fix-up that this version has for the patch.
     pub fixup: Option<PathBuf>,
     /// Whether each hunk's context must match exactly, because the series is for another version.
     pub exact: bool,
@@ -136,7 +136,7 @@ fn sections(text: &str) -> (Vec<&str>, Vec<Section<'_>>) {
     (before, all)
 }
 
-/// Reads the `Instead-of:` lines: each has a file, and the number of a hunk or 0 for all of them.
+/// Reads the `Instead-of:` lines: each line has a file, and the number of a hunk, or 0 for all hunks of the file.
 fn left_out<'a>(fixup: &[&'a str]) -> Result<BTreeSet<(&'a str, usize)>> {
     let mut all = BTreeSet::new();
     for line in fixup {

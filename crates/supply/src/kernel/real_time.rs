@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Detects options that PREEMPT_RT excludes. Kconfig drops them silently, and the kernel would not be the requested
-//! one. Such an option is missing with PREEMPT_RT, and present in the same configuration without it.
+//! Detects options that PREEMPT_RT excludes. Kconfig drops such options silently, and the kernel would not be the
+//! requested kernel. Such an option is missing with PREEMPT_RT, and present in an otherwise equal configuration without
+//! PREEMPT_RT.
 
 use std::collections::BTreeSet;
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks a series of patches as a reviewer would. checkpatch accepts each patch. Each prefix of the series builds
-//! and boots. The whole series adds no warning of sparse. With the series' options off, the kernel is the unpatched
-//! one, byte by byte.
+//! Checks a series of patches as a reviewer would. checkpatch accepts each patch. Each prefix of the series builds and
+//! boots. The whole series adds no sparse warning. With the series' options off, the kernel equals the unpatched
+//! kernel, byte by byte.
 //!
 //! All prefixes are built in one directory and in a smaller configuration (`configs/prefix.config`), so that a prefix
 //! compiles only what its last patch changed. The directory stays, with the hashes of the prefixes that passed. A
-//! stopped run continues where it was, and after a change to a patch only that patch and those after it are checked
-//! again.
+//! stopped run continues where it stopped. After a change to a patch, only that patch and the patches after it are
+//! checked again.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,8 +25,8 @@ use crate::toolchain::{self, command, logged, output};
 use base::paths::{self, shown};
 
 /// Checks of checkpatch that do not apply. MAINTAINERS has one entry for all of arch/arm, new files included.
-/// `highmem.h` asks an architecture to define `ARCH_HAS_FLUSH_ON_KUNMAP`. The source has no history in which to look
-/// up the commit of a `Fixes:` line.
+/// `highmem.h` requires an architecture to define `ARCH_HAS_FLUSH_ON_KUNMAP`. The source has no history in which to
+/// look up the commit of a `Fixes:` line.
 const IGNORED_CHECKS: &str = "FILE_PATH_CHANGES,DEFINE_ARCH_HAS,UNKNOWN_COMMIT_ID";
 /// Directories that sparse checks.
 const SPARSE: &[&str] = &["arch/arm/mm/", "arch/arm/kernel/"];
@@ -43,9 +43,9 @@ pub struct Prefix {
     pub dtb: PathBuf,
 }
 
-/// Returns the variants of `version` (`6.12`) whose series are to be checked. These have patches, are built
-/// themselves and not only on demand. Of variants with equal patches it returns one, if possible one without
-/// `overrides`. If `version` names a variant (`6.12/fcse-guaranteed`), returns that one.
+/// Returns the variants of `version` (`6.12`) whose series are to be checked. These variants have patches, are built
+/// themselves, and are not built only on demand. Among variants with equal patches, it returns one, if possible a
+/// variant without `overrides`. If `version` names a variant (`6.12/fcse-guaranteed`), it returns that variant.
 pub fn variants(version: &str) -> Result<Vec<String>> {
     let linux = paths::root().join("linux");
     if version.contains('/') {
@@ -71,7 +71,7 @@ pub fn variants(version: &str) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Which results of earlier runs count.
+/// Selection of the earlier results that count.
 pub struct Passed<'a> {
     /// The test that a prefix has to pass; results of other tests do not count.
     pub test: &'a str,
@@ -146,7 +146,7 @@ fn smaller(linux: &Path, name: &str) -> Result<Chosen> {
     Ok(chosen)
 }
 
-/// Returns a copy of the source to patch: the copy of an earlier run if that was of the same source.
+/// Returns a copy of the source to patch. It is the copy from an earlier run, if that run used the same source.
 fn copy(chosen: &Chosen, request: &Request, dir: &Path, log: &Path) -> Result<PathBuf> {
     let bare = Chosen {
         patches: Vec::new(),
@@ -228,7 +228,7 @@ impl Series<'_> {
         Ok(())
     }
 
-    /// Fails when the whole series adds a warning of sparse to `before`, those of the unpatched source.
+    /// Fails when the whole series adds a sparse warning to `before`, the warnings for the unpatched source.
     fn check_sparse(&self, before: &BTreeSet<String>) -> Result<()> {
         let mut new: Vec<String> = self.sparse()?.difference(before).cloned().collect();
         if self.before.is_some() {
@@ -246,7 +246,7 @@ impl Series<'_> {
         Ok(())
     }
 
-    /// Brings the tree to a prefix: reverts patches that do not belong to it, and applies those that are missing.
+    /// Brings the tree to a prefix: reverts patches that do not belong to it, and applies patches that are missing.
     fn at(&self, prefix: &[Patch]) -> Result<()> {
         let applied = self.dir.join("applied");
         let names = paths::names_in(&applied, |path| Some(file_name(path)));
@@ -317,7 +317,7 @@ impl Series<'_> {
         Ok(prefix)
     }
 
-    /// Returns the warnings of sparse for the unpatched source.
+    /// Returns the sparse warnings for the unpatched source.
     fn sparse_before(&self) -> Result<BTreeSet<String>> {
         let file = self.dir.join("sparse");
         if let Ok(text) = fs::read_to_string(&file) {
@@ -336,7 +336,7 @@ impl Series<'_> {
         Ok(warnings)
     }
 
-    /// Returns the warnings of sparse, without line numbers, which change with patches.
+    /// Returns the sparse warnings, without line numbers, which change with patches.
     fn sparse(&self) -> Result<BTreeSet<String>> {
         let mut make = self.build.make();
         make.arg(format!("-j{}", self.build.jobs));

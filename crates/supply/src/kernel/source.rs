@@ -20,8 +20,8 @@ use base::paths::shown;
 use base::progress::Progress;
 
 /// Files of the source that none of our kernels compiles, relative to the top directory. Kconfig files and makefiles
-/// are unpacked, because the configuration reads all of them. Of `sound`, `core` and `drivers` are unpacked for
-/// ALSA's loopback device.
+/// are unpacked, because the configuration reads all of them. From `sound`, the folders `core` and `drivers` are
+/// unpacked, for ALSA's loopback device.
 const LEFT_OUT: &[&str] = &[
     "Documentation/[b-zA-Z]*/*",
     "drivers/gpu/*.[ch]",
@@ -36,8 +36,8 @@ const LEFT_OUT: &[&str] = &[
     "tools/testing/*",
 ];
 
-/// Most trees in the cache, the new one included, unless more are in use. There is one per set of patches, and each
-/// takes 620 MB.
+/// Maximum number of trees in the cache, including the new tree, unless more trees are in use. There is one tree for
+/// each set of patches, and each tree takes 620 MB.
 const KEPT: usize = 7;
 
 /// Architectures of Linux 6.12 other than arm.
@@ -71,9 +71,9 @@ pub enum Source {
     Debian(Deb),
     /// The user's tree.
     Own {
-        /// Its top directory.
+        /// The tree's top directory.
         dir: PathBuf,
-        /// Identity of its state: a commit, or a hash of the tree.
+        /// Identity of the tree's state: a commit, or a hash of the tree.
         id: String,
     },
 }
@@ -118,7 +118,7 @@ impl Source {
         }
     }
 
-    /// Returns the directory of the user's tree, if the source is one.
+    /// Returns the directory of the user's tree, if the source is a user's tree.
     pub fn own_dir(&self) -> Option<&Path> {
         match self {
             Source::Debian(_) => None,
@@ -170,7 +170,7 @@ impl Source {
             }
             drop(used);
             let _alone = Lock::take(&sources, &name)?;
-            // Another process may have unpacked it while we waited.
+            // Another process may have unpacked the tree while we waited.
             if !dir.is_dir() {
                 cache::keep_newest(&sources, KEPT - 1)?;
                 cache::make(&dir, |dir| {
@@ -182,9 +182,9 @@ impl Source {
     }
 }
 
-/// A tree in use: as long as this lives, it is not removed from the cache.
+/// A tree in use: as long as this value exists, the tree is not removed from the cache.
 pub struct Tree {
-    /// Its top directory.
+    /// The tree's top directory.
     pub dir: PathBuf,
     _used: Option<Lock>,
 }

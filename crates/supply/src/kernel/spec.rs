@@ -25,13 +25,13 @@ pub const LAYOUTS: RangeInclusive<u32> = 1..=999;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// The version whose fragments, series, device trees and lists this version uses, too. A file of the same name in
-    /// its own folder takes precedence; `fixups` has the differences.
+    /// The version whose fragments, series, device trees and lists this version uses, too. A file with an equal name in
+    /// this version's own folder takes precedence; `fixups` has the differences.
     #[serde(default)]
     pub from: Option<String>,
     /// Debian's source package.
     pub source: SourceSpec,
-    /// How to build it.
+    /// How to build the kernel.
     pub build: BuildSpec,
     /// The variants, by name. A name's span gives its place in the file.
     pub variant: BTreeMap<Spanned<String>, Variant>,
@@ -43,15 +43,15 @@ pub struct Spec {
 pub struct SourceSpec {
     /// Binary package that holds the source.
     pub package: String,
-    /// The tar file inside it.
+    /// The tar file inside the package.
     pub member: String,
-    /// Suites of Debian's archive that may carry it.
+    /// Suites of Debian's archive that may carry the package.
     pub suites: Vec<String>,
     /// Only versions that begin with this are accepted.
     pub series: String,
     /// The version that the project was tested with.
     pub tested: String,
-    /// SHA-256 of its .deb.
+    /// SHA-256 of the tested version's .deb.
     pub tested_sha256: String,
 }
 
@@ -63,7 +63,7 @@ pub struct BuildSpec {
     pub arch: String,
     /// Prefix of the cross tools.
     pub prefix: String,
-    /// The source of the device tree, relative to the file.
+    /// The source of the device tree, relative to `kernel.toml`.
     pub dts: String,
     /// Lines that a whole build prints, for the progress bar.
     pub steps: u64,
@@ -75,7 +75,7 @@ pub struct BuildSpec {
 pub struct Variant {
     /// One line for lists.
     pub title: String,
-    /// The variant whose build this one uses; only the command line differs.
+    /// The variant whose build this variant uses; only the command line differs.
     #[serde(default)]
     pub same_as: Option<String>,
     /// Words for the kernel's command line.
@@ -84,7 +84,7 @@ pub struct Variant {
     /// Names of files `configs/<name>.config`, in order.
     #[serde(default)]
     pub configs: Vec<String>,
-    /// More such files, in order. Their values replace those of `configs`.
+    /// Names of more such files, in order. Their values replace the values from `configs`.
     #[serde(default)]
     pub overrides: Vec<String>,
     /// Names of directories `patches/<name>/`, in order.
@@ -93,22 +93,22 @@ pub struct Variant {
     /// Names of directories `../modules/<name>/`: out-of-tree modules.
     #[serde(default)]
     pub modules: Vec<String>,
-    /// Its device tree, if it is not that of `[build]`.
+    /// The variant's device tree, if it differs from the device tree in `[build]`.
     #[serde(default)]
     pub dts: Option<String>,
-    /// Lines that its whole build prints, if it is not the number in `[build]`.
+    /// Number of lines that a whole build of the variant prints, if it differs from the number in `[build]`.
     #[serde(default)]
     pub steps: Option<u64>,
-    /// Its list of mutants, if it is not `mutants.toml`.
+    /// The variant's list of mutants, if it is not `mutants.toml`.
     #[serde(default)]
     pub mutants: Option<String>,
-    /// Whether it is built only on request by name.
+    /// Whether the variant is built only when requested by name.
     #[serde(default)]
     pub on_demand: bool,
-    /// The core for which it is the default kernel, as board files name the core.
+    /// The core for which the variant is the default kernel, as board files name the core.
     #[serde(default)]
     pub default_for: Option<String>,
-    /// The variant with the configuration for prefixes of its series, if its own needs the whole series.
+    /// The variant with the configuration for prefixes of its series, if its own configuration needs the whole series.
     #[serde(default)]
     pub prefixes_as: Option<String>,
 }
@@ -128,18 +128,18 @@ impl Variant {
     }
 }
 
-/// One variant with all that its build needs.
+/// One variant with everything that its build needs.
 #[derive(Debug)]
 pub struct Chosen {
     /// `6.12/plain`.
     pub name: String,
-    /// The variant whose build it uses: itself, unless it has `same_as`.
+    /// The variant whose build this variant uses: itself, unless it has `same_as`.
     pub built: String,
     /// For a layout of the code, the name without the layout: `6.12/plain`.
     pub laid_out: Option<String>,
     /// Words for the kernel's command line.
     pub command_line: String,
-    /// The folder of its version, `linux/6.12`, and the one that it takes files from.
+    /// The folder of its version, `linux/6.12`, and the folder that this version takes files from.
     pub folders: Folders,
     /// The content of `kernel.toml`.
     pub spec: Spec,
@@ -155,7 +155,7 @@ pub struct Chosen {
     pub modules: Vec<PathBuf>,
     /// The device tree's source.
     pub dts: PathBuf,
-    /// The device tree of `[build]`, which a variant's own one includes.
+    /// The device tree of `[build]`, which a variant's own device tree includes.
     pub common_dts: PathBuf,
     /// The list of mutants.
     pub mutants: PathBuf,
@@ -266,7 +266,8 @@ fn choose_variant(linux: &Path, name: &str) -> Result<Chosen> {
     })
 }
 
-/// Reads the files of all versions. Versions that take no files from another one come first; then the newest first.
+/// Reads the files of all versions. Versions that take no files from another version come first. In both groups, the
+/// newest version comes first.
 pub fn versions(linux: &Path) -> Result<Vec<(String, Spec)>> {
     let names = names_in(linux, |path| {
         let name = path.file_name()?.to_str()?.to_string();
@@ -343,8 +344,8 @@ fn built<'a>(spec: &'a Spec, name: &'a str) -> Result<&'a str> {
     Ok(other.get_ref())
 }
 
-/// Reads the fragments of a variant: their text, and the symbols that they ask for. Kconfig takes the last of
-/// several values of a symbol.
+/// Reads the fragments of a variant: their text, and the symbols that they request. Kconfig takes the last of several
+/// values for a symbol.
 fn fragments(
     folders: &Folders,
     spec: &Spec,

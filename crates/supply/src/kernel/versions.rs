@@ -18,13 +18,13 @@ use base::{paths, toml_file};
 pub struct Version {
     /// `6.12`
     pub name: String,
-    /// The version that it takes fragments and series from, if any.
+    /// The version that this version takes fragments and series from, if any.
     pub from: Option<String>,
     /// Source package with its version.
     pub source: String,
     /// The version of the package that the project was tested with.
     pub tested: String,
-    /// Number of variants in its file.
+    /// Number of variants in the version's file.
     pub variants: usize,
     /// For each list of series (`pins, fcse`), whether it applies.
     pub series: BTreeMap<String, Applies>,
@@ -45,9 +45,9 @@ struct Features {
 pub struct Feature {
     /// Name, for tables.
     pub name: String,
-    /// Its entry in Table 1 of the PREEMPT_RT paper.
+    /// The feature's entry in Table 1 of the PREEMPT_RT paper.
     pub paper: Option<String>,
-    /// Texts of the source. A version has the feature if it has all of them.
+    /// Texts of the source. A version has the feature if its source has all these texts.
     probes: Vec<Probe>,
 }
 
@@ -75,7 +75,7 @@ pub fn features() -> Result<Vec<Feature>> {
 
 /// Result of applying several series in order.
 pub enum Applies {
-    /// All patches apply: the number of patches, and how many of them have a fix-up.
+    /// All patches apply: the number of patches, and the number of patches with a fix-up.
     All(usize, usize),
     /// The first patch that does not apply, `fcse/0003-…`.
     Not(String),

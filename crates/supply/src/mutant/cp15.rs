@@ -4,7 +4,7 @@
 use serde::Deserialize;
 
 /// `opc1,CRn,CRm,opc2` of an MCR or MRC of CP15, as in `0,c7,c10,4`. `*` stands for any CRm, as in `0,c8,*,1`, which
-/// invalidates a TLB entry: on a core with one TLB, every CRm names it.
+/// invalidates a TLB entry: on a core with one TLB, every CRm selects this TLB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Cp15 {
@@ -62,7 +62,7 @@ impl Cp15 {
         })
     }
 
-    /// Returns whether it is an operation on caches, the write buffer or TLBs.
+    /// Returns whether the operation is on caches, the write buffer or TLBs.
     pub fn is_maintenance(self) -> bool {
         matches!(self.crn, 7 | 8)
     }

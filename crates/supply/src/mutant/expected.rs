@@ -6,13 +6,13 @@ use serde::Deserialize;
 
 use super::Mutant;
 
-/// Expectation with victims that are chosen late, if it differs from that with random victims.
+/// Expectation with victims that are chosen late, if it differs from the expectation with random victims.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Late {
     /// No report, with the reason.
     Survives(String),
-    /// A report or none, by chance, with the reason.
+    /// Chance decides whether there is a report, with the reason.
     Chance(String),
     /// This test makes a report, although no test does with random victims.
     Test(String),
@@ -25,7 +25,7 @@ pub enum Expected<'a> {
     Test(&'a str),
     /// The quick suite makes a report.
     Suite,
-    /// The quick suite may make a report, with the reason why that is chance.
+    /// The quick suite may make a report, with the reason why chance decides.
     Chance(&'a str),
     /// No report, with the reason.
     Nothing(&'a str),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An experiment: one folder with `experiment.toml` (what to run) and `README.md` (why).
 //!
-//! The file lists plans. A plan is a board, and axes whose combinations are its points. An experiment
-//! is the points of all plans, in the order of the file.
+//! The file lists plans. A plan is a board, and axes whose combinations are its points. The points of all plans, in the
+//! order of the file, make up the experiment.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,7 +26,7 @@ use supply::kernel;
 
 /// Supported format of `experiment.toml`.
 const FORMAT: u32 = 1;
-/// Limit of points in an experiment. A larger number is a mistake in the axes.
+/// Maximum number of points in an experiment. A larger number means a mistake in the axes.
 const MAX_POINTS: usize = 10_000;
 
 /// Checked content of `experiment.toml`.
@@ -36,7 +36,7 @@ pub struct Experiment {
     /// The folder's name.
     #[serde(skip)]
     pub name: String,
-    /// Argument of the user: a name, or the path of the user's own folder.
+    /// The user's argument: a name, or the path to the user's own folder.
     #[serde(skip)]
     pub named: String,
     pub format: u32,
@@ -44,7 +44,7 @@ pub struct Experiment {
     pub title: String,
     /// Guest program.
     pub workload: String,
-    /// Programs for every board; `None` uses those for the board's core.
+    /// Programs for every board; `None` selects the programs for the board's core.
     #[serde(default)]
     pub programs: Option<Programs>,
     pub kernels: Vec<String>,
@@ -59,7 +59,7 @@ pub struct Experiment {
     /// Names of the workload's command lines.
     pub modes: Vec<String>,
     pub plan: Vec<Plan>,
-    /// Plans of `--quick`, which replace `plan`.
+    /// Plans for `--quick`, which replace `plan`.
     #[serde(default)]
     pub quick: Vec<Plan>,
     /// Modes that are not run, with the reason.
@@ -197,8 +197,8 @@ impl Experiment {
         Experiment::read(name, &path)
     }
 
-    /// Loads the experiment in a folder of the user. Its results are stored under the folder's name and
-    /// a hash of its path, so that equal names do not collide.
+    /// Loads the experiment in a user's own folder. The experiment's results are stored under the folder's name and a
+    /// hash of its path, so that equal names do not collide.
     fn load_own(folder: &Path) -> Result<Experiment> {
         let shown = paths::shown(folder);
         let whole = folder
@@ -255,8 +255,8 @@ impl Experiment {
         Ok(())
     }
 
-    /// Returns the points in the order of the file. If `boards` is not empty, each of them runs the first
-    /// plan, and the other plans are left out. `seeds` replaces the seeds of the file.
+    /// Returns the points in the order of the file. If `boards` is not empty, each of these boards runs the first plan,
+    /// and the other plans are left out. `seeds` replaces the seeds of the file.
     pub fn points(&self, quick: bool, boards: &[String], seeds: Option<&[u64]>) -> Vec<Point> {
         let plans = self.plans(quick);
         let plans_on_boards: Vec<(&Plan, &str)> = if boards.is_empty() {
@@ -313,8 +313,8 @@ impl Experiment {
         }
     }
 
-    /// Returns the command line that is typed on the board's console for `point`. `calls` holds the
-    /// workload's command lines by mode.
+    /// Returns the command line that is typed on the board's console for `point`. `calls` maps each mode to the
+    /// workload's command line.
     pub fn command(&self, calls: &BTreeMap<String, String>, point: &Point) -> Result<String> {
         let mode = &point.mode;
         let Some(call) = calls.get(mode) else {
@@ -369,7 +369,7 @@ fn words_of(call: &str) -> impl Iterator<Item = &str> {
         .filter_map(|part| part.split('}').next())
 }
 
-/// Returns the folder of an experiment of this project.
+/// Returns the folder of an experiment in this project.
 pub fn folder(name: &str) -> PathBuf {
     paths::root().join("experiments").join(name)
 }
@@ -380,7 +380,7 @@ fn parse(text: &str, path: &Path) -> Result<Experiment> {
     for list in ["plan", "quick"] {
         let plans = table.get(list).and_then(toml::Value::as_array);
         for plan in plans.into_iter().flatten() {
-            // serde takes every unknown key for an axis. One that is not a list is more likely misspelt.
+            // serde takes every unknown key for an axis. A key whose value is not a list is more likely a misspelling.
             let entries = plan.as_table().into_iter().flatten();
             let scalars = entries.filter(|(_, value)| !value.is_array());
             let scalars: toml::Table = scalars.map(|(k, v)| (k.clone(), v.clone())).collect();
@@ -455,7 +455,7 @@ fn check(e: &Experiment) -> Result<()> {
     Ok(())
 }
 
-/// Rejects a paired claim between kernels of different images, whose code lies at different addresses.
+/// Rejects a paired claim between kernels with different images, because their code lies at different addresses.
 fn check_pair(claim: &Claim) -> Result<()> {
     let built = |kernel: &Option<String>| kernel.as_deref().map(kernel::built_for).transpose();
     let (of, to) = (built(&claim.of.kernel)?, built(&claim.to.kernel)?);

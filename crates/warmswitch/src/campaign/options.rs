@@ -20,14 +20,14 @@ pub struct Options {
     pub changes: Vec<Change>,
     /// Points that run at the same time; 0 means one per processor.
     pub jobs: usize,
-    /// Limit of board time per point, seconds; replaces that of the file.
+    /// Limit of board time per point, in seconds; replaces the limit in the file.
     pub limit_s: Option<f64>,
     /// Boots every board instead of using snapshots.
     pub fresh_boot: bool,
 }
 
 impl Options {
-    /// Returns the options that identify a campaign. They decide which points it has.
+    /// Returns the options that identify a campaign, because they decide which points the campaign has.
     pub fn asked(&self) -> Selection {
         Selection {
             quick: self.quick,
@@ -38,7 +38,7 @@ impl Options {
         }
     }
 
-    /// Returns the boards that run the first plan; empty when the boards of the file are used.
+    /// Returns the boards that run the first plan; empty if the boards in the file are used.
     pub fn boards_of(&self, e: &Experiment) -> Vec<String> {
         let mut boards = self.boards.clone();
         if self.changes.is_empty() {

@@ -21,7 +21,7 @@ use supply::image::guest::{self, Workload};
 use supply::image::{Programs, RootFs, is_flat};
 use supply::kernel::{self, Kernel};
 
-/// The parts of all runs of a campaign; each board and each kernel occurs once.
+/// The parts for all runs of a campaign. Each board and each kernel occurs once.
 pub struct Parts {
     /// Boards by name, each with the hash of its file.
     pub specs: BTreeMap<String, (BoardSpec, String)>,
@@ -35,7 +35,7 @@ pub struct Parts {
     pub kind: &'static dyn OutputKind,
 }
 
-/// A point, its inputs, and the hash that names its run.
+/// A point, its inputs, and the hash that identifies its run.
 pub struct Planned {
     pub point: Point,
     pub provenance: Provenance,
@@ -47,7 +47,7 @@ impl Parts {
     pub fn prepare(e: &Experiment, points: &[Point]) -> Result<Parts> {
         let (workload, kind) = workload(e)?;
         let specs = boards_of(points)?;
-        // Fails before the first build, which takes minutes.
+        // Check the boards before the first build, which takes minutes.
         for (name, (board, _)) in &specs {
             check_programs(e, name, board)?;
         }

@@ -27,7 +27,7 @@ const RANGES: &[(&str, std::ops::RangeInclusive<u32>)] = &[
 #[derive(Clone, Debug, Deserialize)]
 pub struct Plan {
     pub board: String,
-    /// Start values of the counter that selects cache victims at random.
+    /// Start values of the counter that selects random cache victims.
     #[serde(default = "one_seed")]
     pub seeds: Vec<u64>,
     /// Layouts of the kernels' code; 0 is the layout as linked. Like seeds, layouts give several

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs an experiment: boots each board once, forks the booted machine for every point without a
-//! stored run, and stores each result as soon as its point has ended.
+//! Runs an experiment. It boots each board once, and forks the booted machine for every point without a stored run. It
+//! stores each result as soon as its point has ended.
 //!
 //! Points run on a pool of threads. Each point has its own machine, so the number of threads and the
 //! order of points do not change results. Results are listed in the plan's order.
@@ -34,7 +34,7 @@ use supply::toolchain;
 /// Board, kernel and seed. Points with equal keys start from one boot.
 type BootKey = (String, String, u64);
 
-/// Machines at their prompt, which points fork. One thread at a time forks a machine.
+/// Booted machines at their prompts. Each point forks one of them. Only one thread at a time may fork a machine.
 type Booted<B> = BTreeMap<BootKey, Result<Mutex<Session<B>>, NoResult>>;
 
 /// The reason why a point has no result, and its console output.
@@ -80,7 +80,7 @@ struct Started<'a> {
     jobs: usize,
 }
 
-/// Runs the points without a stored run. Returns the campaign and all runs of the plan that exist then.
+/// Runs the points without a stored run. Returns the campaign, and all runs of the plan that exist afterwards.
 pub fn execute(e: &Experiment, options: &Options) -> Result<(Campaign, Vec<Run>)> {
     let mut started = Started::new(e, options)?;
     let missing = |i: &usize| started.runs[*i].is_none();
@@ -95,7 +95,7 @@ pub fn execute(e: &Experiment, options: &Options) -> Result<(Campaign, Vec<Run>)
     Ok(started.end())
 }
 
-/// Returns the functions whose callers tell reports apart, for a kernel's name and its vmlinux.
+/// Returns the functions whose calls distinguish reports, for a kernel's name and its vmlinux.
 pub type Apart<'a> = dyn Fn(&str, &Path) -> Result<checker::Apart> + 'a;
 
 /// Runs every point under the coherence checker. A point with a stored run is repeated: the checker
@@ -106,7 +106,7 @@ pub fn check(
     apart: &Apart<'_>,
 ) -> Result<(Campaign, Vec<Run>, Vec<Findings>)> {
     let mut started = Started::new(e, options)?;
-    // All boards get the functions of all kernels. A function of another kernel at most splits reports.
+    // All boards use the functions of all kernels. A function of another kernel can only split reports, not merge them.
     let mut functions = checker::Apart::default();
     for (name, kernel) in &started.parts.kernels {
         functions.extend(apart(name, &kernel.vmlinux)?);
@@ -116,7 +116,7 @@ pub fn check(
     let seen = |index: usize, session: &Checked| {
         *lock(&reports[index]) = Some((session.reports(), session.cpu_hz()));
     };
-    // The checker must watch from power-on, so snapshots are of no use.
+    // The checker must watch from power-on, so snapshots cannot be used.
     let boot = |spec: &BoardSpec, seed, boot: &Boot, _: &dyn Fn(&str)| {
         Checked::boot_checked(spec, seed, boot, &functions)
     };
@@ -193,8 +193,8 @@ impl<'a> Started<'a> {
     }
 }
 
-/// Returns the stored run of a planned point. Another point with equal inputs may have made it, so the
-/// experiment and the point are those of the plan.
+/// Returns the stored run of a planned point. Another point with equal inputs may have made the run, so the plan's
+/// experiment and point replace those in the run.
 fn stored(e: &Experiment, planned: &Planned) -> Result<Option<Run>> {
     let run = store::load(&planned.hash)?;
     Ok(run.map(|run| Run {
@@ -323,7 +323,7 @@ impl<B: BoardBus + Clone + Send> PendingPoints<'_, B> {
             Err(failure) => return Err(failure.clone()),
         };
         self.on(&mut session, index).map_err(|error| {
-            // A failure carries the console output; other errors get it here.
+            // A `Failure` already carries the console output. Add the output to any other error.
             let has_console = error.is::<Failure>();
             let with_console = |error: anyhow::Error| session.failure(format!("{error:#}"));
             NoResult::from(if has_console {

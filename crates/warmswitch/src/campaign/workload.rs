@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kind of output of a workload.
+//! The kind of output that a workload prints.
 
 use anyhow::{Context as _, Result};
 use base::paths::shown;
 use results::outputs::{self, OutputKind};
 use supply::image::guest::Workload;
 
-/// Returns the kind of output that `workload.toml` names; `None` without the key `output`.
+/// Returns the kind of output that `workload.toml` specifies; `None` if the key `output` is missing.
 pub fn output(workload: &Workload) -> Result<Option<&'static dyn OutputKind>> {
     let kind = workload.output.as_deref().map(outputs::named).transpose();
     kind.with_context(|| format!("{}: output", shown(&workload.dir.join("workload.toml"))))

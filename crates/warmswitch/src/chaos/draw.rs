@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Draws a program from a seed.
+//! Generates a random program from a seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use super::program::{Program, given_back, parts, written};
 /// Number of pages that count as the end of a mapping.
 const LAST_PAGES: u64 = 8;
 
-/// Draws the program of a seed.
+/// Generates the random program of a seed.
 pub fn program(grammar: &Grammar, seed: u64) -> Program {
     let mut drawer = Drawer::new(grammar, seed);
     let mut program = drawer.program();
@@ -26,7 +26,7 @@ pub fn program(grammar: &Grammar, seed: u64) -> Program {
         if whole.check().is_ok() && work <= grammar.limits.work {
             return whole;
         }
-        // If the program is too large or too much work for the interpreter, shorten the sequence with the most work.
+        // If the program is too large, or takes too much work to interpret, shorten the sequence with the most work.
         let work = program.work();
         let busiest = (0..work.len()).max_by_key(|n| work[*n]).unwrap_or(0);
         let ops = &mut program.sequences[busiest];
@@ -45,7 +45,7 @@ pub fn zones(grammar: &Grammar, program: &Program) -> Weights {
         .collect()
 }
 
-/// State of the draw of one program.
+/// State while one program is generated.
 struct Drawer<'a> {
     random: Random,
     grammar: &'a Grammar,
@@ -54,9 +54,9 @@ struct Drawer<'a> {
     slots: Vec<u64>,
     code_slots: Vec<u64>,
     files: Vec<u64>,
-    /// Most pages that one op reaches.
+    /// Maximum number of pages that one op reaches.
     at_once: u64,
-    /// Pages of each slot, as last mapped or resized.
+    /// Number of pages in each slot when it was last mapped or resized.
     sizes: BTreeMap<u64, u64>,
 }
 
@@ -104,7 +104,7 @@ impl<'a> Drawer<'a> {
         self.random.pick((0..).zip(weights)).unwrap_or(0)
     }
 
-    /// Draws a slot other than `except`.
+    /// Chooses a random slot other than `except`.
     fn slot(&mut self, code: bool, except: Option<u64>) -> u64 {
         let all: &[u64] = if code { &CODE_SLOTS } else { &SLOTS };
         let used = if code { &self.code_slots } else { &self.slots };
@@ -121,7 +121,7 @@ impl<'a> Drawer<'a> {
         size.copied().unwrap_or(self.profile.pages[1])
     }
 
-    /// Draws a number of pages, beginning at the page that was drawn before.
+    /// Chooses a random number of pages, which begin at the page that was chosen before.
     fn count(&mut self, name: &str, at: (Option<u64>, u64), most: u64, whole: bool) -> u64 {
         let (slot, page) = at;
         if name.starts_with('m') || name == "z" {
@@ -150,7 +150,7 @@ impl<'a> Drawer<'a> {
         self.random.below(size)
     }
 
-    /// Draws the arguments of an op; `first_slot` fixes its first slot.
+    /// Chooses random arguments for an op; `first_slot` fixes the first slot of the op.
     fn op(&mut self, name: &str, first_slot: Option<u64>) -> String {
         let (draw, arguments) = (&self.grammar.draw, &self.grammar.op[name]);
         let mut numbers: Vec<u64> = Vec::new();
@@ -206,8 +206,8 @@ impl<'a> Drawer<'a> {
         ops
     }
 
-    /// Draws a few kinds of ops for a sequence, so that some sequences do one thing over and over ("swarm testing",
-    /// Groce and others 2012).
+    /// Chooses a few random kinds of ops for a sequence, so that some sequences do one thing over and over ("swarm
+    /// testing", Groce and others 2012).
     fn kinds(&mut self, weights: &'a Weights) -> Vec<(&'a String, u64)> {
         let mut all: Vec<_> = weighed(weights).collect();
         let mut some = Vec::new();
@@ -221,7 +221,7 @@ impl<'a> Drawer<'a> {
         some
     }
 
-    /// Draws `count` ops. Rights that an op takes away are often given back soon after.
+    /// Generates `count` random ops. Rights that an op takes away are often given back soon after.
     fn body(&mut self, count: u64, weights: &'a Weights) -> Vec<String> {
         let kinds = self.kinds(weights);
         let mut ops = Vec::new();
@@ -282,7 +282,7 @@ impl<'a> Drawer<'a> {
             let at = fixed[starter] + self.random.below(rest + 1) as usize;
             let at = self.met(&sequences[starter], fixed[starter], at);
             sequences[starter].insert(at, start);
-            // The op after the start races the new task. Giving up the processor after that op lets the task end.
+            // The op after the start races with the new task. Giving up the processor after that op lets the task end.
             let behind = at + 2;
             if self.percent(self.grammar.draw.wait_percent) && behind <= sequences[starter].len() {
                 sequences[starter].insert(behind, "y".to_string());
@@ -292,8 +292,8 @@ impl<'a> Drawer<'a> {
         Program { sequences }
     }
 
-    /// Chooses where a task begins: mostly right before the next op that takes something away, so that the task meets
-    /// it.
+    /// Chooses where a task begins: mostly right before the next op that takes something away, so that the task runs
+    /// during that op.
     fn met(&mut self, ops: &[String], first: usize, at: usize) -> usize {
         let met = self.grammar.draw.met_percent;
         if !self.percent(met) {
@@ -308,7 +308,7 @@ impl<'a> Drawer<'a> {
         taking.next().unwrap_or(at)
     }
 
-    /// Draws the length of a phrase, if the sequence is to repeat one.
+    /// Chooses a random length for a phrase, if the sequence is to repeat a phrase.
     fn phrase(&mut self) -> Option<u64> {
         let percent = self.profile.phrase_percent;
         let percent = percent.unwrap_or(self.grammar.draw.phrase_percent);
@@ -334,7 +334,7 @@ impl<'a> Drawer<'a> {
     }
 }
 
-/// Repeats the ops after `from` until there are `length` of them.
+/// Repeats the ops after `from` until there are `length` ops after `from`.
 fn repeat(ops: &mut Vec<String>, from: usize, length: u64) {
     let phrase = ops[from..].to_vec();
     let rest = (length as usize).saturating_sub(phrase.len());

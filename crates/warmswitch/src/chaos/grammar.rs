@@ -39,48 +39,48 @@ pub const SEQUENCES: usize = 16;
 pub const SEQUENCE_OPS: usize = 200;
 pub const BYTES: usize = 3500;
 
-/// Limits of a drawn program.
+/// Limits of a random program.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// Most sequences.
+    /// Maximum number of sequences.
     pub sequences: usize,
-    /// Most ops per sequence.
+    /// Maximum number of ops per sequence.
     pub sequence_ops: usize,
-    /// Longest text, in bytes.
+    /// Maximum length of the text, in bytes.
     pub bytes: usize,
-    /// Most ops, each counted as often as its sequence is started.
+    /// Maximum number of ops, each counted as often as its sequence is started.
     pub work: usize,
 }
 
-/// How numbers are drawn. The percentages are chances.
+/// How random numbers are chosen. The percentages are probabilities.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Draw {
-    /// Takes the first of the slots, files or processes.
+    /// Probability of the first slot, file or process.
     pub favourite_percent: u64,
-    /// Takes page 0.
+    /// Probability of page 0.
     pub first_page_percent: u64,
-    /// Otherwise, takes a page at the end of the mapping.
+    /// Otherwise, probability of a page at the end of the mapping.
     pub last_pages_percent: u64,
-    /// Takes all pages of a mapping.
+    /// Probability that an op takes all pages of a mapping.
     pub whole_percent: u64,
-    /// Otherwise, takes all pages from the drawn one on.
+    /// Otherwise, probability that an op takes all pages from the chosen page on.
     pub rest_percent: u64,
     /// Weights of a few words, some words and all words of a page.
     pub rings: [u64; 3],
-    /// Weights of no rights, read or run, and write.
+    /// Weights of three kinds of rights: none, read or run, and write.
     pub rights: [u64; 3],
-    /// Gives back, soon after, the rights that an op has taken away.
+    /// Probability that a later op soon gives back the rights that an op has taken away.
     pub back_percent: u64,
-    /// Gives up the processor after the op that follows the start of a task.
+    /// Probability that the task gives up the processor after the op that follows the start of another task.
     pub wait_percent: u64,
-    /// Starts a task right before one of the ops in `met`.
+    /// Probability that a task starts right before one of the ops in `met`.
     pub met_percent: u64,
     pub met: Vec<String>,
-    /// Makes a sequence of one phrase, repeated.
+    /// Probability that a sequence repeats one phrase.
     pub phrase_percent: u64,
-    /// Ops of a phrase.
+    /// Number of ops in a phrase.
     pub phrase: Span,
     /// Length of a nap, in units of 100 us.
     pub naps: Span,
@@ -88,7 +88,7 @@ pub struct Draw {
     pub processes: u64,
 }
 
-/// Profile of a sort of programs.
+/// Profile of one kind of program.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
@@ -96,26 +96,26 @@ pub struct Profile {
     pub weight: u64,
     /// Number of sequences.
     pub sequences: Span,
-    /// Ops of the first sequence.
+    /// Number of ops in the first sequence.
     pub first_ops: Span,
-    /// Ops of each other sequence.
+    /// Number of ops in each other sequence.
     pub ops: Span,
     /// Number of kinds of ops in a sequence.
     pub kinds: Span,
     /// Number of times that each other sequence is started.
     pub times: Span,
-    /// Instead of [`Draw::phrase_percent`].
+    /// Replaces [`Draw::phrase_percent`].
     pub phrase_percent: Option<u64>,
-    /// Instead of [`Draw::whole_percent`].
+    /// Replaces [`Draw::whole_percent`].
     pub whole_percent: Option<u64>,
-    /// Most pages that one op of the other sequences reaches.
+    /// Maximum number of pages that one op in the other sequences reaches.
     #[serde(default = "all_pages")]
     pub at_once: u64,
     /// Number of data slots in use.
     pub slots: Span,
     /// Number of code slots in use.
     pub code_slots: Span,
-    /// Pages of a mapping.
+    /// Number of pages in a mapping.
     pub pages: Span,
     /// Number of files in use.
     pub files: Span,
@@ -146,18 +146,18 @@ impl Profile {
 pub struct Zone {
     /// Weight among the zones of a program.
     pub weight: u64,
-    /// A program with one of these ops can reach the zone; if there are none, every program can.
+    /// Ops through which a program can reach the zone. If the list is empty, every program can reach the zone.
     #[serde(default)]
     pub ops: Vec<String>,
 }
 
-/// Everything that programs are drawn from.
+/// All input of the program generator, apart from the seed.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grammar {
     /// Limits of a program.
     pub limits: Limits,
-    /// How numbers are drawn.
+    /// How random numbers are chosen.
     pub draw: Draw,
     /// Arguments of each op, one letter per argument.
     pub op: BTreeMap<String, String>,
@@ -171,7 +171,7 @@ fn grammar_file() -> PathBuf {
     root().join("guest/mm_chaos/grammar.toml")
 }
 
-/// Draws a number from the span.
+/// Chooses a random number from the span.
 pub fn within(random: &mut Random, span: Span) -> u64 {
     span[0] + random.below(span[1] - span[0] + 1)
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chaos: runs with interrupts at moments that a seed draws ([`watch::chaos`]), and campaigns of many seeds.
+//! Chaos: runs with interrupts at random moments, which a seed determines ([`watch::chaos`]), and campaigns of many
+//! seeds.
 //!
 //! The guest `chaos` gives the processor to another task at each interrupt. It runs the user's command, or `mm_chaos`
 //! with the seed's program.
@@ -48,7 +49,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Interprets the words after `--`. `mm_chaos` alone stands for the seed's program.
+    /// Interprets the words after `--`. The word `mm_chaos` alone means the seed's program.
     pub fn of(words: &[String]) -> Result<Command> {
         match words {
             [one] if one == MM_CHAOS => Ok(Command::Drawn(Box::new(Grammar::load()?))),
@@ -101,7 +102,7 @@ impl Command {
         }
     }
 
-    /// Returns the grammar that decides the programs of seeds, for the name of the stored results.
+    /// Returns the grammar that determines the programs of seeds, for the hash that identifies the stored results.
     pub fn grammar(&self) -> String {
         match self {
             Command::Drawn(grammar) | Command::Given(grammar, _) => format!("{grammar:?}"),
@@ -109,7 +110,7 @@ impl Command {
         }
     }
 
-    /// Returns whether the command's status tells of wrong data.
+    /// Returns whether the command's status shows wrong data.
     pub fn checks_itself(&self) -> bool {
         !matches!(self, Command::Own(_))
     }
@@ -118,7 +119,7 @@ impl Command {
 /// What to type for one seed.
 pub struct SeedCommand {
     pub typed: Typed,
-    /// Zones of the kernel that interrupts prefer; empty for all zones.
+    /// Zones of the kernel in which interrupts are more likely; empty for all zones.
     pub zones: Weights,
 }
 

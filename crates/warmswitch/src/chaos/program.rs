@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use super::grammar::{BYTES, SEQUENCE_OPS, SEQUENCES, STARTS};
 
-/// A program. Each sequence is what one task does; the first process runs the first sequence.
+/// A program. Each task runs one sequence; the first process runs the first sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// Ops of each sequence, as text.
@@ -20,7 +20,7 @@ pub fn written(name: &str, numbers: &[u64]) -> String {
     format!("{name}{}", numbers.join("."))
 }
 
-/// Returns the op that gives back the rights that `op` takes away, if it takes any.
+/// Returns the op that gives back the rights that `op` takes away, if `op` takes any away.
 pub fn given_back(op: &str) -> Option<String> {
     let (name, mut numbers) = parts(op)?;
     let all = match name {
@@ -66,13 +66,13 @@ impl Program {
         ops.filter_map(|op| Some(parts(op)?.0))
     }
 
-    /// Returns the work of each sequence: its ops, times the number of times that it is started.
+    /// Returns the work of each sequence: the number of its ops, multiplied by the number of its starts.
     pub fn work(&self) -> Vec<usize> {
         let mut begun = vec![0; self.sequences.len()];
         begun[0] = 1usize;
         for (n, ops) in self.sequences.iter().enumerate() {
             for (name, numbers) in ops.iter().filter_map(|op| parts(op)) {
-                // A sequence can start only later ones.
+                // A sequence can start only later sequences.
                 let next = numbers.first().map(|k| *k as usize);
                 let next = next.filter(|k| STARTS.contains(&name) && n < *k && *k < begun.len());
                 if let Some(k) = next {
@@ -201,7 +201,7 @@ impl Reducer<'_> {
         Ok(program_of(&kept))
     }
 
-    /// Makes numbers smaller, one at a time. A program that the interpreter refuses does not fail.
+    /// Makes numbers smaller, one at a time. A program that the interpreter refuses counts as one that does not fail.
     fn lessen(&mut self, mut program: Program) -> Result<Program> {
         for sequence in 0..program.sequences.len() {
             for op in 0..program.sequences[sequence].len() {
@@ -213,7 +213,7 @@ impl Reducer<'_> {
         Ok(program)
     }
 
-    /// Returns the op with one smaller number, if the program still fails with it.
+    /// Returns the op with one number made smaller, if the program still fails with the changed op.
     fn lesser(&mut self, program: &Program, sequence: usize, op: usize) -> Result<Option<String>> {
         let Some((name, numbers)) = parts(&program.sequences[sequence][op]) else {
             return Ok(None);

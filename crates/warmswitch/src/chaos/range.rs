@@ -9,11 +9,11 @@ use std::str::FromStr;
 pub struct Seeds {
     /// First seed.
     pub from: u64,
-    /// Seed after the last.
+    /// The seed after the last one.
     pub to: u64,
 }
 
-/// Most seeds in a range: days of work at a second per seed.
+/// Maximum number of seeds in a range: days of work, at one second per seed.
 const MOST: u64 = 1_000_000;
 
 impl FromStr for Seeds {

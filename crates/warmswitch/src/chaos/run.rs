@@ -27,7 +27,7 @@ const TICKS_PER_S: u64 = 100;
 /// One in this many seeds uses the victim policy `late`.
 const LATE: u64 = 2;
 
-/// What a seed draws before its interrupts.
+/// The random choices that a seed determines, other than its interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drawn {
     /// Victim policy.
@@ -39,7 +39,7 @@ pub struct Drawn {
 }
 
 impl Drawn {
-    /// Draws for a seed. A policy other than random is the user's choice and stays.
+    /// Makes the random choices for a seed. A victim policy other than `random` is the user's choice and is kept.
     pub fn of(seed: u64, board: &BoardSpec) -> Drawn {
         let mut random = Random::new(!seed);
         let late = random.below(LATE) == 0;
@@ -73,16 +73,16 @@ pub struct SeedResult {
     pub findings: Findings,
     /// Interrupts, in order.
     pub points: Vec<Point>,
-    /// Different interleavings.
+    /// The different interleavings that occurred.
     pub met: BTreeSet<Interleaving>,
-    /// Where the core was at the end.
+    /// Place of the core at the end.
     pub place: Place,
-    /// Instructions without those of the boot.
+    /// Number of instructions, without the instructions of the boot.
     pub instructions: u64,
 }
 
 impl<'a> Bases<'a> {
-    /// Makes the set-up; no board boots yet.
+    /// Makes the set-up, without booting a board.
     pub fn new(
         board: &'a BoardSpec,
         boot: &'a Boot,
@@ -117,7 +117,7 @@ impl<'a> Bases<'a> {
             checker.follow_pages(pages);
         }
         coherence::boot_alone(&mut machine)?;
-        // All seeds share this boot, so its reports count for none.
+        // All seeds share this boot, so its reports do not count for any seed.
         let causes = machine.observer_mut().inner.forget_reports();
         if causes > 0 {
             eprintln!(
@@ -127,7 +127,7 @@ impl<'a> Bases<'a> {
         Ok(place.insert(Arc::new(machine)).clone())
     }
 
-    /// Runs a seed's command for at most `limit_s` seconds of board time, until `ends` accepts a report.
+    /// Runs a seed's command for at most `limit_s` seconds of board time, or until `ends` accepts a report.
     pub fn run(
         &self,
         seed: u64,

@@ -22,7 +22,7 @@ use base::parallel::{lock, parallel};
 use base::progress::Progress;
 use base::time::thread_cpu_s;
 
-/// Lines of a command's output that a result keeps.
+/// Number of lines of a command's output that a result keeps.
 const LINES: usize = 4;
 
 /// A campaign of many seeds.
@@ -32,15 +32,15 @@ pub struct Campaign<'a> {
     pub suppressions: &'a [Suppression],
     pub vmlinux: Option<&'a std::path::Path>,
     pub limit_s: f64,
-    /// A seed ends at its first report that no suppression covers.
+    /// A seed's run ends at its first report that no suppression covers.
     pub first_only: bool,
-    /// Leaves out the seeds after the first one with a report.
+    /// Leaves out the seeds after the first seed with a report.
     pub until_report: bool,
     pub jobs: usize,
 }
 
 impl Campaign<'_> {
-    /// Runs all seeds that the store does not have; returns the results in the order of the seeds.
+    /// Runs all seeds without a stored result; returns the results in the order of the seeds.
     pub fn run(&self, seeds: Seeds, store: &Store) -> Result<Vec<Tried>> {
         let all: Vec<u64> = (seeds.from..seeds.to).collect();
         let progress = Mutex::new(Progress::new("chaos", all.len() as u64));
@@ -73,14 +73,14 @@ impl Campaign<'_> {
         if let Ok(progress) = progress.into_inner() {
             progress.finish("all seeds have run");
         }
-        // All seeds before the first one with a report have run. Which later seeds have run is chance.
+        // All seeds before the first seed with a report have run. Which later seeds have run is a matter of chance.
         let wanted = |tried: &Tried| tried.seed <= last.load(Ordering::Relaxed);
         Ok(tried.into_iter().flatten().filter(wanted).collect())
     }
 
     fn one(&self, seed: u64) -> Result<Tried> {
         let start_s = thread_cpu_s();
-        // Each thread loads its own names, because they keep a cache of lines. Most seeds need none.
+        // Each thread loads its own names, because `Names` keeps a cache of lines. Most seeds need no names.
         let names = LazyCell::new(|| Names::of(self.vmlinux));
         let ran = self.ran(seed, &names)?;
         let cpu_us = ((thread_cpu_s() - start_s) * 1e6) as u64;

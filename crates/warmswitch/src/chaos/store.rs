@@ -23,7 +23,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store of the runs that `inputs` determine. `again` deletes its results.
+    /// Opens the store for the runs with these `inputs`. `again` deletes its results.
     pub fn of(inputs: Inputs, again: bool) -> Result<Store> {
         let dir = cache::dir()?.join("chaos");
         Store::at(&dir.join(format!("{}.jsonl", inputs.hash())), again)

@@ -11,7 +11,7 @@ use super::tried::{Cause, Tried};
 use crate::Outcome;
 use crate::coherence::names::Names;
 
-/// Most seeds or interrupts in a list.
+/// Maximum number of seeds or interrupts in a list.
 const NAMED: usize = 8;
 
 /// Summary of many seeds.
@@ -22,7 +22,7 @@ pub struct Summary<'a> {
 }
 
 impl<'a> Summary<'a> {
-    /// Summarizes the results. `checks_itself`: the command's status tells of wrong data.
+    /// Summarizes the results. `checks_itself` means that the command's status shows wrong data.
     pub fn of(tried: &'a [Tried], checks_itself: bool) -> Summary<'a> {
         let mut causes: BTreeMap<Cause, Vec<u64>> = BTreeMap::new();
         for one in tried {
@@ -37,7 +37,7 @@ impl<'a> Summary<'a> {
         }
     }
 
-    /// Iterates over the causes, each with the seeds that met it.
+    /// Iterates over the causes, each with the seeds that reported it.
     pub fn causes(&self) -> impl Iterator<Item = (&Cause, &Vec<u64>)> {
         self.causes.iter()
     }

@@ -10,7 +10,7 @@ use watch::checker::{Access, Report};
 use crate::coherence::RunEnd;
 use crate::coherence::names::{Names, USER};
 
-/// Cause of a report: its kind and its two functions, by which reports of all seeds are grouped.
+/// Cause of a report: its kind and its two functions. Reports of all seeds are grouped by cause.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cause {
     pub wrong: String,
@@ -21,7 +21,7 @@ pub struct Cause {
 impl Cause {
     /// Returns the cause of a report.
     pub fn of(report: &Report, names: &Names) -> Cause {
-        // Any access may evict a line, so its function says nothing about the cause.
+        // Any access may evict a line, so the function of the access does not help to find the cause.
         let is_victim = report.access == Access::WriteBack { victim: true };
         Cause {
             wrong: report.wrong.name().to_string(),
@@ -56,13 +56,13 @@ pub struct Tried {
     pub place: Option<String>,
     /// Causes of the reports that no suppression covers.
     pub reports: Vec<Cause>,
-    /// First lines of the command's output, if its status is not 0.
+    /// First lines of the command's output, if the command's status is not 0.
     pub said: Vec<String>,
     /// Number of interrupts.
     pub interrupts: u64,
-    /// Different interleavings.
+    /// The different interleavings that occurred.
     pub met: BTreeSet<Interleaving>,
-    /// Instructions without those of the boot.
+    /// Number of instructions, without the instructions of the boot.
     pub instructions: u64,
     /// Number of executions of a mutant's patched instructions, including the boot.
     pub reached: u64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs a command with a seed's interrupts and without the checker: `guest --chaos`.
+//! Runs a command with a seed's interrupts, but without the checker: `guest --chaos`.
 
 use anyhow::Result;
 use board::{Machine, Observed, Stop};
@@ -16,7 +16,7 @@ pub struct CommandEnd {
     /// Output of the command.
     pub said: Vec<u8>,
     pub ended: RunEnd,
-    /// Address where the core was at the end.
+    /// Value of the pc at the end.
     pub pc: u32,
     /// Core cycles since power-on.
     pub cycles: u64,

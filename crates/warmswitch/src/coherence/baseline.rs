@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Baselines: how many reports of a kernel and command each suppression covers
+//! Baselines: how many reports each suppression covers for a kernel and a command
 //! (`linux/<series>/coherence-baselines.toml`).
 //!
-//! A repeated run gives the same counts. Another kernel of a bisection has its code and data elsewhere, so other lines
-//! are still in a cache when something goes wrong, and the counts differ. Runs with several seeds of the victims
-//! measure this difference. A baseline holds the fewest and the most of those runs. It allows the most plus the
-//! difference between the two.
+//! A repeated run gives the same counts. In another kernel of a bisection, code and data lie elsewhere. Other lines are
+//! then still in a cache when something goes wrong, and the counts differ. Runs with several victim seeds measure this
+//! difference. A baseline holds the lowest and the highest count of those runs. It allows the highest count plus the
+//! difference between the two counts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ use super::suppress::{SERIES, Suppression, list};
 use base::paths::{shown, write_atomically};
 use base::toml_file;
 
-/// File with the recorded baselines of a series, beside its kernels.
+/// File with the recorded baselines of a series, beside the kernels of the series.
 const FILE: &str = "coherence-baselines.toml";
 /// Comment at the start of a baseline file.
 const HEAD: &str = "# SPDX-License-Identifier: GPL-2.0-only
@@ -41,7 +41,7 @@ pub struct Key {
     pub command: String,
 }
 
-/// Fewest and most in the runs of a baseline.
+/// Lowest and highest counts in the runs of a baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Covered {
     /// Number of different reports.
@@ -60,7 +60,7 @@ pub struct Baseline {
     command: String,
     /// Number of runs behind the figures.
     pub runs: usize,
-    /// Figures by the suppression's name. A suppression without an entry covered nothing.
+    /// Figures for each suppression, by its name. A suppression without an entry covered nothing.
     #[serde(default)]
     pub suppressed: BTreeMap<String, Covered>,
 }
@@ -153,7 +153,7 @@ impl Baseline {
         }
     }
 
-    /// Returns the most that a suppression may cover.
+    /// Returns the highest counts that a suppression may cover.
     pub fn allows(&self, name: &str) -> Count {
         let covered = self.suppressed.get(name);
         covered.map_or(Count::default(), |covered| Count {
@@ -194,7 +194,7 @@ pub fn of_kernel(name: &str) -> PathBuf {
     list(series, FILE)
 }
 
-/// Reads and checks all baselines of a file.
+/// Reads and checks all baselines in a file.
 pub fn load(path: &Path) -> Result<Vec<Baseline>> {
     let list: List = toml_file::read(path)?;
     for (n, entry) in list.baseline.iter().enumerate() {
@@ -215,7 +215,7 @@ pub fn load(path: &Path) -> Result<Vec<Baseline>> {
     Ok(list.baseline)
 }
 
-/// Writes a baseline to a file; replaces the one with the same key.
+/// Writes a baseline to a file; replaces a baseline with the same key.
 pub fn write(path: &Path, new: Baseline) -> Result<()> {
     let mut all = match path.exists() {
         true => load(path)?,

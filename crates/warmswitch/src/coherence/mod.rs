@@ -26,13 +26,13 @@ use suppress::Suppression;
 
 /// What to run, and when to stop.
 pub struct Plan<'a> {
-    /// Command to type; `None` checks the boot alone.
+    /// Command to type; `None` checks only the boot.
     pub command: Option<&'a Typed>,
     /// Addresses of the kernel instructions whose executions are counted.
     pub counted: &'a [u32],
-    /// Kernel functions whose calls distinguish reports: [`Plan::ends`] is asked about each such report separately.
+    /// Kernel functions whose calls distinguish reports: [`Plan::ends`] is called for each such report separately.
     pub apart: Apart,
-    /// Kernel functions by which the checker follows pages, if the symbols are known.
+    /// Kernel functions that the checker needs to follow pages, if the symbols are known.
     pub pages: Option<PageFunctions>,
     /// Limit of board time for the command, in seconds.
     pub limit_s: f64,
@@ -58,7 +58,7 @@ pub enum RunEnd {
 }
 
 impl RunEnd {
-    /// Names the end in one or two words, for output and stored results.
+    /// Describes the end in one or two words, for output and stored results.
     pub fn word(&self) -> &'static str {
         match self {
             RunEnd::Finished(_) => "finished",
@@ -81,7 +81,7 @@ impl RunEnd {
 
 /// Result of a run.
 pub struct Findings {
-    /// One report per cause with its number of occurrences, in order of time.
+    /// One report per cause, with its number of occurrences, in chronological order.
     pub reports: Vec<(Report, u64)>,
     /// How the run ended.
     pub ended: RunEnd,
@@ -139,7 +139,7 @@ pub fn findings<B: BoardBus>(
     }
 }
 
-/// Processor time of the host for the same board cycles.
+/// Processor time of the host, with and without the checker, for the same board cycles.
 #[derive(Clone, Copy)]
 pub struct Cost {
     /// Time with the checker, in seconds.
@@ -169,7 +169,7 @@ pub fn check_twice(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<(F
     Ok((findings, Cost { on_s, off_s }))
 }
 
-/// Asks `ends` about each report after the first `seen`. `Err` ends the run.
+/// Calls `ends` for each report after the first `seen` reports. `Err` ends the run.
 pub fn judge(
     checker: &Checker,
     seen: &mut usize,
@@ -180,7 +180,7 @@ pub fn judge(
         end |= ends(report);
         *seen += 1;
     }
-    // The checker keeps at most `REPORTS` causes and would not report the next one.
+    // The checker keeps at most `REPORTS` causes and would not report the next cause.
     if end || *seen == REPORTS {
         Err(RunEnd::Report)
     } else {
@@ -188,8 +188,8 @@ pub fn judge(
     }
 }
 
-/// Judges the checker's reports when the observer stops the board. Its answer [`AfterStop::Look`] keeps the ends of the
-/// slices, so a run without the checker goes through the same cycles.
+/// Judges the checker's reports when the observer stops the board. It returns [`AfterStop::Look`], which does not move
+/// the ends of the slices, so a run without the checker goes through the same cycles.
 struct Judge<F>(F);
 
 impl<B: BoardBus, F: FnMut(&Machine<B>) -> Result<(), RunEnd>> StopHandler<B> for Judge<F> {
@@ -275,33 +275,34 @@ fn run_end<B: BoardBus>(machine: &Machine<B>, ended: console::WaitEnd<RunEnd>) -
     }
 }
 
-/// Reports of one kind between the same two functions, all covered by one suppression or all by none.
+/// Reports of one kind, between the same two functions. One suppression covers all of them, or no suppression covers
+/// any.
 pub struct Group {
     /// First report of the group.
     pub first: Report,
     /// Number of occurrences of all reports in the group.
     pub count: u64,
-    /// Number of different reports, mostly one per pair of instructions.
+    /// Number of different reports, usually one per pair of instructions.
     pub causes: usize,
     /// Index of the suppression that covers the group.
     pub suppression: Option<usize>,
 }
 
-/// Groups the reports that name the same functions; keeps the order of time.
+/// Groups the reports that involve the same functions; keeps the chronological order.
 pub fn groups(
     reports: &[(Report, u64)],
     suppressions: &[Suppression],
     names: &Names,
 ) -> Vec<Group> {
     let function = |pc| match names.function(pc) {
-        // The functions of user land are unknown, so its instructions are compared by address.
+        // The functions of user land are unknown, so instructions in user land are compared by address.
         name if name == names::USER => format!("{pc:#x}"),
         name => name,
     };
     let mut groups: Vec<(_, Group)> = Vec::new();
     for (report, count) in reports {
         let suppression = suppressions.iter().position(|s| s.covers(report, names));
-        // A suppression may cover some of these reports, by their callers, and not others.
+        // Depending on the callers, a suppression may cover some of these reports and not others.
         let key = (
             report.wrong,
             function(report.context.pc),

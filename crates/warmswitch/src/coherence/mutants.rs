@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs every mutant under the checker: does a report show the operation that the mutant takes out of the kernel?
+//! Runs every mutant under the checker: does a report show that the mutant takes an operation out of the kernel?
 //!
-//! A mutant that names a test runs that test, until the checker gives a report of the expected kind. A mutant that
-//! should survive runs the quick suite and must give no report.
+//! If the list gives a test for a mutant, that test runs until the checker makes a report of the expected kind. A
+//! mutant that should survive runs the quick suite, in which the checker must make no report.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -24,7 +24,7 @@ use results::render::grid::Grid;
 use results::runs::markers::Typed;
 use supply::mutant::{Expected, Kind, Mutant};
 
-/// Limits of board time for a test and for the quick suite, in seconds; a mutant may hang.
+/// Limits of board time for a test and for the quick suite, in seconds. The limits exist because a mutant may hang.
 const TEST_LIMIT_S: f64 = 60.0;
 const SUITE_LIMIT_S: f64 = 150.0;
 /// Rounds of a test. Stale data has to outlive the other lines or entries of its set, which may take several rounds.
@@ -45,9 +45,9 @@ pub struct Suite<'a> {
     pub vmlinux: Option<&'a Path>,
     /// [`Plan::pages`].
     pub pages: Option<PageFunctions>,
-    /// Known reports that the whole suite gives on the unpatched kernel.
+    /// Suppressions of the known reports that the whole suite causes on the unpatched kernel.
     pub suppressions: &'a [Suppression],
-    /// Number of mutants that run at a time.
+    /// Number of mutants that run at the same time.
     pub jobs: usize,
 }
 
@@ -59,7 +59,7 @@ pub struct Tried {
     pub victims: Victims,
     /// Number of executions of the patched instructions.
     pub reached: u64,
-    /// Reports without the suppressed ones, in order of time.
+    /// Reports that are not suppressed, in chronological order.
     pub reports: Vec<Report>,
     /// How the run ended.
     pub ended: RunEnd,
@@ -68,15 +68,15 @@ pub struct Tried {
 /// Verdict on a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The checker gave a report of the expected kind.
+    /// The checker made a report of the expected kind.
     Found,
-    /// The checker gave reports of other kinds only.
+    /// The checker made only reports of other kinds.
     FoundAsOther,
-    /// The mutant should be reported, and the checker gave no report.
+    /// The mutant should be reported, but the checker made no report.
     Missed,
-    /// The mutant should or may survive, and the checker gave no report.
+    /// The mutant should or may survive, and the checker made no report.
     Survived,
-    /// The mutant should survive, and the checker gave a report.
+    /// The mutant should survive, but the checker made a report.
     FoundAfterAll,
 }
 
@@ -119,8 +119,9 @@ impl Suite<'_> {
         let victims = self.board.core.victims;
         let expected = mutant.expected(victims);
         let survives = matches!(expected, Expected::Nothing(_) | Expected::Chance(_));
-        // A single test gives no report on the unpatched kernel. Without suppressions, none can hide the mutant. The
-        // test of a mutant with `beside` gives a known report and needs its suppression, which must not hide the mutant.
+        // A single test causes no report on the unpatched kernel. It runs without suppressions, because a suppression
+        // could hide the mutant. The test of a mutant with `beside` causes a known report and needs the suppression of
+        // that report. This suppression must not hide the mutant.
         let (command, suppressions, limit_s) = match expected {
             Expected::Test(test) => {
                 let command = format!("mm_suite --only {test} --rounds {ROUNDS}");
@@ -132,7 +133,7 @@ impl Suite<'_> {
             }
             _ => ("mm_suite --quick".into(), self.suppressions, SUITE_LIMIT_S),
         };
-        // Each thread loads its own names, because they keep a cache of lines.
+        // Each thread loads its own names, because `Names` keeps a cache of lines.
         let names = Names::of(self.vmlinux.filter(|_| !suppressions.is_empty()));
         let suppressed = |report: &Report| suppressions.iter().any(|s| s.covers(report, &names));
         let ends = |report: &Report| {
@@ -182,7 +183,8 @@ impl Tried {
         let named = || self.named(names).is_some() || self.mutant.unnamed.is_some();
         match self.verdict() {
             Verdict::Missed | Verdict::FoundAfterAll => false,
-            // A run that did not finish proves nothing, except for a mutant that is left to chance: it may also stop.
+            // A run that did not finish proves nothing, unless the mutant's survival is left to chance: such a run may
+            // also stop.
             Verdict::Survived => {
                 self.mutant.chance.is_some() || matches!(self.ended, RunEnd::Finished(_))
             }
@@ -190,7 +192,7 @@ impl Tried {
         }
     }
 
-    /// Returns the report to show: the first of the expected kind, otherwise the first.
+    /// Returns the report to show: the first report of the expected kind, or else the first report.
     fn report(&self) -> Option<&Report> {
         let expected = report_kind(self.mutant.expect);
         let mut reports = self.reports.iter();
@@ -199,7 +201,7 @@ impl Tried {
             .or(self.reports.first())
     }
 
-    /// Returns the role in which a report names the broken function, if one does.
+    /// Returns the role of the broken function in the reports, if a report contains the function.
     fn named(&self, names: &Names) -> Option<&'static str> {
         let is = |pc: u32| names.is_in(pc, &self.mutant.function);
         let mut reports = self.reports.iter();
@@ -258,7 +260,7 @@ impl Verdict {
     }
 }
 
-/// Returns the role in which a report names a function that `is` accepts.
+/// Returns the role, in a report, of a function that `is` accepts.
 fn named(report: &Report, is: &dyn Fn(u32) -> bool) -> Option<&'static str> {
     let trace = &report.trace;
     let by = |pc: u32, callers: &[u32]| is(pc) || callers.iter().any(|pc| is(*pc));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds the function and source line of a kernel address in the vmlinux.
 //!
-//! Lines come from DWARF 4 (`.debug_line`, through the line programs of the units). Addresses of user land have no
+//! Lines come from DWARF 4 (`.debug_line`, through the line programs of the units). Addresses in user land have no
 //! names.
 
 use std::ops::Range;
@@ -46,7 +46,7 @@ impl Names {
         self.symbols.is_empty()
     }
 
-    /// Returns the function at `pc` without suffixes of the compiler, or `user`.
+    /// Returns the name of the function at `pc`, without compiler suffixes, or `user`.
     pub fn function(&self, pc: u32) -> String {
         if pc < self.symbols.kernel() {
             return USER.to_string();
@@ -58,8 +58,8 @@ impl Names {
         name[..end].to_string()
     }
 
-    /// Returns whether `pc` is in the function `name`, also by an alias of that name. `f < g` is `f`, or its caller `g`
-    /// in a kernel whose compiler inlined `f` into `g`.
+    /// Returns whether `pc` is in the function that has `name` as its name or as an alias. `f < g` means `f`, or its
+    /// caller `g` in a kernel whose compiler inlined `f` into `g`.
     pub fn is_in(&self, pc: u32, name: &str) -> bool {
         self.function(pc) == self.symbols.plainest(self.first_present(name))
     }
@@ -76,7 +76,7 @@ impl Names {
         name.trim()
     }
 
-    /// Returns the address ranges where [`Names::is_in`] holds, including parts that the compiler split off the
+    /// Returns the address ranges where [`Names::is_in`] is true, including parts that the compiler split off the
     /// function.
     pub fn ranges(&self, name: &str) -> Vec<Range<u32>> {
         let (plainest, all) = (
@@ -139,7 +139,7 @@ fn in_tree(file: &str) -> &str {
 pub fn units(vmlinux: &Path) -> Vec<(Range<u64>, String)> {
     let mut all = Vec::new();
     if let Some(dwarf) = dwarf(vmlinux) {
-        // After an error, the units that were read before it stay.
+        // After an error, keep the units that were read before the error.
         let _: Result<(), gimli::Error> = read_units(&dwarf, &mut all);
     }
     all.sort_by_key(|(range, _)| range.start);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernel functions that free and allocate pages, and the words for leftovers of a page.
+//! Kernel functions that free and allocate pages, and descriptions of what is left of a page.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use watch::checker::{Kept, PageFunctions};
 use supply::symbols::Symbols;
 use supply::variables;
 
-/// Functions of Linux mm/page_alloc.c: the first two get the pages to free, the last returns allocated pages.
+/// Functions in Linux' mm/page_alloc.c: the first two receive the pages to free, and the last returns allocated pages.
 const FREED: &str = "free_unref_page_commit";
 const FREED_SOME: &str = "free_one_page";
 const GIVEN: &str = "get_page_from_freelist";
@@ -17,7 +17,8 @@ const MAP: &str = "mem_map";
 /// Mask for the start of the kernel's addresses (`CONFIG_PAGE_OFFSET`).
 const PAGE_OFFSET: u32 = 0xf000_0000;
 
-/// Returns the page functions of a kernel, on a board whose RAM begins at `ram_base`. `None` if the kernel lacks one.
+/// Returns the page functions of a kernel, on a board whose RAM begins at `ram_base`. `None` if the kernel lacks one of
+/// them.
 pub fn functions(
     symbols: &Symbols,
     vmlinux: Option<&Path>,
@@ -34,7 +35,7 @@ pub fn functions(
     })
 }
 
-/// Describes a leftover; its address follows.
+/// Describes what is left of a page. The caller appends the address.
 pub fn left(kept: Kept) -> &'static str {
     match kept {
         Kept::DirtyLine => "a dirty D-cache line is left at",

@@ -13,7 +13,7 @@ use super::Group;
 use super::names::Names;
 use super::page;
 
-/// What a report is rendered with.
+/// What the rendering of a report needs.
 pub struct Style<'a> {
     /// Names of functions and lines.
     pub names: &'a Names,
@@ -23,10 +23,10 @@ pub struct Style<'a> {
     pub replay: &'a dyn Fn(&Context) -> String,
 }
 
-/// Most callers shown by name alone, after the first, which has address and line.
+/// Maximum number of callers shown by name alone. The first caller, which has address and line, does not count.
 const CALLERS: usize = 9;
 
-/// FCSE relocates virtual addresses below this one.
+/// FCSE relocates virtual addresses below this address.
 const FCSE_SLOT: u32 = 1 << 25;
 
 /// Describes what went wrong, in one line.
@@ -50,7 +50,7 @@ pub fn what(wrong: Wrong) -> &'static str {
 }
 
 impl Style<'_> {
-    /// Renders the first report of a group, and a note on the others.
+    /// Renders the first report of a group, and a note on the other reports.
     pub fn group(&self, group: &Group) -> String {
         let mut text = self.text(&group.first, group.count);
         if group.causes > 1 {
@@ -180,7 +180,7 @@ impl Style<'_> {
         format!("cycle {cycle}, {seconds:.6} s of board time")
     }
 
-    /// Describes what was used, through which addresses, and its old and newest value.
+    /// Describes the data that was used, the addresses through which it was used, and its old and newest value.
     fn used(&self, report: &Report) -> String {
         let width = width(report.width);
         let (mva, pa) = (report.mva, report.pa);

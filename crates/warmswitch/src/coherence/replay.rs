@@ -11,10 +11,11 @@ use results::runs::markers::Typed;
 
 use super::{Judge, RunEnd, session};
 
-/// The last core cycles before the report run instruction by instruction. No instruction takes this long.
+/// The machine runs the last core cycles before the report instruction by instruction. This is the number of these
+/// cycles. No single instruction takes this long.
 const BEFORE: u64 = 20_000;
 
-/// End of the error for a place that does not belong to the run.
+/// End of the error message for a place that does not belong to the run.
 const OTHER_RUN: &str = "it is another run; board, kernel, root file system, command and version must be \
                          those of the report";
 

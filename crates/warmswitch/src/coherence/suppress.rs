@@ -14,7 +14,7 @@ use base::suggest::did_you_mean;
 use base::toml_file;
 use supply::kernel;
 
-/// One suppression. It covers a report that fits all of its keys.
+/// One suppression. A suppression covers a report that matches all of its keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suppression {
@@ -22,8 +22,8 @@ pub struct Suppression {
     pub name: String,
     /// Kinds of report, by [`Wrong::name`].
     pub wrong: Vec<String>,
-    /// Functions that used the data, without suffixes of the compiler; `user` for user land. An entry with this key
-    /// covers no line that was written back to make room, because any access may evict it. Here and below, `f < g` is
+    /// Functions that used the data, without compiler suffixes; `user` for user land. An entry with this key covers no
+    /// line that was written back to make room, because any access may evict such a line. Here and below, `f < g` means
     /// `f`, or its caller `g` where the compiler inlined `f` into `g`.
     #[serde(default)]
     pub access: Vec<String>,
@@ -45,7 +45,7 @@ pub struct Suppression {
     /// The system call that used the data began before the newest data was written, so it may see either value.
     #[serde(default)]
     pub overlapping: bool,
-    /// The access used a cached, read-only page of memory that was written past the cache, mapped before the write.
+    /// The access used a cached, read-only page that was mapped before its memory was written past the cache.
     #[serde(default)]
     pub private_view: bool,
     /// Where the newest data was when the old data was used.
@@ -67,17 +67,18 @@ pub struct Suppression {
     /// The line that was used holds other memory, because the mapping of its address changed.
     #[serde(default)]
     pub remapped: bool,
-    /// The newest descriptor differs from the one that was used in its permissions only.
+    /// The newest descriptor and the descriptor that was used differ only in their permissions.
     #[serde(default)]
     pub permissions_only: bool,
     /// Functions that the writer's callers called next, after the write; one must match.
     #[serde(default)]
     pub then_called: Vec<String>,
-    /// Callers of the writer that were called before the line was filled, which was before the write; one must match.
+    /// Callers of the writer that were called before the line was filled; one must match. The line was filled before
+    /// the write.
     #[serde(default)]
     pub filled_in: Vec<String>,
     /// Functions that were called with an address of the data since the line or TLB entry was filled; one must match.
-    /// `f(r2 & 4)` asks for one of these bits in that argument.
+    /// `f(r2 & 4)` matches only if one of these bits is set in that argument.
     #[serde(default)]
     pub called_since_fill: Vec<String>,
     /// Functions that were not called with an address of the data since the line or TLB entry was filled.
@@ -86,10 +87,11 @@ pub struct Suppression {
     /// Functions that were not called since the newest data was written.
     #[serde(default)]
     pub not_called_since: Vec<String>,
-    /// Functions inside which another task had been switched out when the newest data was written; one must match.
+    /// Functions in which another task was suspended when the newest data was written; one must match.
     #[serde(default)]
     pub suspended_in: Vec<String>,
-    /// Reason why no mutant takes another operation out of the same functions; no condition on the report.
+    /// Reason why no mutant takes another operation out of the same functions; this key is not a condition on the
+    /// report.
     #[serde(default)]
     pub no_mutant: Option<String>,
     /// Series of patches that fixes the bug; the entry does not apply to kernels with this series.
@@ -143,7 +145,7 @@ impl Suppression {
             let is_in = |name: &String| callers.iter().any(|pc| names.is_in(*pc, name));
             wanted.is_empty() || wanted.iter().any(is_in)
         };
-        // Any access may evict a line, so its function says nothing about the cause.
+        // Any access may evict a line, so the function of the access does not help to find the cause.
         let asks_for_user = self.fetched || !self.access.is_empty() || !self.used_in.is_empty();
         let is_victim = report.access == Access::WriteBack { victim: true };
         !(asks_for_user && is_victim)
@@ -260,7 +262,7 @@ fn bits(text: &str) -> Option<Bits> {
     (register < 4).then_some(Bits { register, mask })
 }
 
-/// Returns the functions, and the bits of their arguments, that entries ask for since a fill.
+/// Returns the functions, with the bits of their arguments, whose calls since a fill are conditions of entries.
 fn given(all: &[Suppression], names: &Names) -> Vec<Given> {
     let asked_for = all
         .iter()
@@ -273,7 +275,8 @@ fn given(all: &[Suppression], names: &Names) -> Vec<Given> {
     asked_for.flatten().flat_map(calls).collect()
 }
 
-/// Returns the functions that entries ask for. Reports that differ in a call of one of them are different reports.
+/// Returns the functions whose calls are conditions of entries. Reports that differ in such a call are different
+/// reports.
 pub fn apart(all: &[Suppression], names: &Names) -> Apart {
     let ranges = |field: &dyn Fn(&Suppression) -> Vec<String>| {
         let asked_for = all.iter().flat_map(field);
@@ -289,10 +292,10 @@ pub fn apart(all: &[Suppression], names: &Names) -> Apart {
     }
 }
 
-/// Series of a kernel name without a series.
+/// Series that a kernel name without a series belongs to.
 pub const SERIES: &str = "6.12";
 
-/// Reads the suppressions of a kernel by its name, `6.12/plain` or `plain`. A kernel given by path has none.
+/// Reads the suppressions of a kernel by its name, `6.12/plain` or `plain`. A kernel given by path has no suppressions.
 pub fn of_kernel(name: &str) -> Result<Vec<Suppression>> {
     let series = match name.split_once('/') {
         Some((series, variant)) if !variant.contains('/') && series != "." => series,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch bench`: measures the simulator's speed on fixed guests, beside QEMU's or that of another build.
+//! `warmswitch bench`: measures the simulator's speed on fixed guests, and compares it with the speed of QEMU or of
+//! another build.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,7 @@ use results::figures::statistics::Summary;
 use results::render::grid::Grid;
 use session::qemu::version;
 
-/// The end of its `--help`.
+/// The end of the `--help` of this verb.
 pub const HELP: Help = Help {
     documents: "CONTRIBUTING.md",
     examples: &[

@@ -2,13 +2,13 @@
 //! `warmswitch boot`: opens a console on the simulated board.
 //!
 //! On a terminal, keys go to the board's first UART, and Ctrl-A x leaves. The board runs as fast as it can while it
-//! works, and in real time while it idles and input may come.
+//! works, and in real time while it idles and input may arrive.
 //!
 //! Without a terminal, standard input is typed when the guest shows a prompt. The run ends when the guest shows a
 //! prompt again and no input is left ([`prompt`]). Output to a file or pipe has no escape sequences.
 //!
-//! The run also ends when the guest resets the board, panics or halts, and at the limit. A board that sleeps until a
-//! key comes stands still; the host time of this wait counts towards the limit.
+//! The run also ends when the guest resets the board, panics or halts, and at the limit. Board time stands still while
+//! the board sleeps until a key arrives; the host time of this wait counts towards the limit.
 
 mod prompt;
 
@@ -47,7 +47,7 @@ const UNWATCHED_LIMIT_S: f64 = 300.0;
 /// Ctrl-A: the next key is a command to this program.
 const ESCAPE: u8 = 0x01;
 
-/// The end of its `--help`.
+/// The end of the `--help` of this verb.
 pub const HELP: Help = Help {
     documents: "docs/use/GUESTS.md",
     examples: &[
@@ -177,7 +177,7 @@ struct Console {
     shown: usize,
     /// Board time of the last output or work, in seconds.
     last_active_s: f64,
-    /// Whether our root file system has yet to print that its shell is ready. No byte is typed before.
+    /// Whether our root file system has yet to print that its shell is ready. Nothing is typed before that message.
     awaits_marker: bool,
     /// Whether anything was typed. Later console output may come from a command.
     typed: bool,
@@ -185,18 +185,18 @@ struct Console {
     leave: bool,
     limit_s: f64,
     input: Receiver<Vec<u8>>,
-    /// Set on a terminal only.
+    /// Set only on a terminal.
     raw: Option<RawMode>,
     /// Whether the last key was Ctrl-A.
     escape: bool,
     input_ended: bool,
-    /// Input without a terminal that waits for the guest's prompt.
+    /// Input that waits for the guest's prompt, if there is no terminal.
     held: Vec<u8>,
     /// Host time that was spent waiting for a key while the board slept, in seconds.
     asleep_s: f64,
     /// End of the prompt at which the input was typed.
     prompt: Option<String>,
-    /// Removes escape sequences; set if standard output is no terminal.
+    /// Removes escape sequences; set if standard output is not a terminal.
     strip: Option<StripBytes>,
 }
 
@@ -257,7 +257,7 @@ impl Console {
         }
     }
 
-    /// Waits for a key that wakes the board. Returns the ending if no key can come, or none came in time.
+    /// Waits for a key that wakes the board. Returns the ending if no key can arrive, or if no key arrived in time.
     fn sleep(&mut self) -> Option<Ending> {
         if self.raw.is_none() && self.input_ended {
             let at_prompt = !self.awaits_marker && self.asks();
@@ -288,8 +288,8 @@ impl Console {
             self.awaits_marker = false;
         }
         let asks = (asleep || quiet_s >= QUIET_S) && self.asks();
-        // Only input wakes a guest that sleeps, ready or not. A guest that does not sleep may have printed something
-        // after its prompt: then a long quiet counts as a prompt.
+        // Only input wakes a sleeping guest, whether or not its shell is ready. A guest that is awake may have printed
+        // something after its prompt, so a long silence counts as a prompt, too.
         let types = asleep || !self.awaits_marker && (asks || quiet_s >= LONG_QUIET_S);
         if types && !self.held.is_empty() {
             self.prompt = prompt::of(self.machine.console_log());
@@ -306,7 +306,8 @@ impl Console {
         asks && self.held.is_empty() && !self.awaits_marker && self.input_ended
     }
 
-    /// Returns whether the guest shows a prompt. After input was typed, only a prompt with the first one's end counts.
+    /// Returns whether the guest shows a prompt. After input was typed, only a prompt that ends like the first prompt
+    /// counts.
     fn asks(&self) -> bool {
         let shown = prompt::of(self.machine.console_log());
         shown.is_some() && (self.prompt.is_none() || self.prompt == shown)
@@ -338,7 +339,8 @@ impl Console {
         }
     }
 
-    /// Handles input: holds it without a terminal. On a terminal, Ctrl-A x leaves, and Ctrl-A Ctrl-A sends one Ctrl-A.
+    /// Handles input. Without a terminal, the input is held. On a terminal, Ctrl-A x leaves, and Ctrl-A Ctrl-A sends
+    /// one Ctrl-A.
     fn typed(&mut self, bytes: &[u8]) {
         if self.raw.is_none() {
             self.held.extend(bytes);

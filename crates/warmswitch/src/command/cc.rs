@@ -12,7 +12,7 @@ use crate::command::examples::Help;
 use supply::image::Programs;
 use supply::toolchain::command;
 
-/// The end of its `--help`.
+/// The end of the `--help` of this verb.
 pub const HELP: Help = Help {
     documents: "docs/use/GUESTS.md",
     examples: &[

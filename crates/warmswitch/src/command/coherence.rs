@@ -4,9 +4,9 @@
 //! Exit codes: 0 no report; 1 reports; 2 wrong usage or set-up, or the guest did not reach its end; 3 no report, but
 //! suppressions covered more reports than the baseline allows.
 //!
-//! With `--bisect`, exit code 3 becomes 1. Exit code 2 becomes 125, at which `git bisect run` skips the commit, or
-//! 128, at which it ends, for errors that no commit caused. A run with suppressed reports and no baseline ends with
-//! 125, too.
+//! With `--bisect`, exit code 3 becomes 1. Exit code 2 becomes 125, which makes `git bisect run` skip the commit. For
+//! errors that no commit caused, exit code 2 becomes 128, which ends `git bisect run`. A run with suppressed reports
+//! but without a baseline also ends with 125.
 
 mod disturbed;
 mod recorded;
@@ -42,7 +42,7 @@ use supply::mutant::{self, Mutant};
 /// Default of `--limit` without chaos, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
 
-/// The end of its `--help`.
+/// The end of the `--help` of this verb.
 pub const HELP: Help = Help {
     documents: "docs/use/COHERENCE.md, docs/use/CHAOS.md",
     examples: &[
@@ -149,7 +149,8 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     }
 }
 
-/// Returns whether a command line asks for a bisection, even if it cannot be parsed. No commit causes errors in it.
+/// Returns whether a command line asks for a bisection, even if it cannot be parsed. Errors in the command line are not
+/// the fault of a commit.
 pub fn is_bisection(mut arguments: impl Iterator<Item = OsString>) -> bool {
     arguments
         .by_ref()
@@ -161,11 +162,11 @@ pub fn is_bisection(mut arguments: impl Iterator<Item = OsString>) -> bool {
             .any(|argument| argument == "--bisect")
 }
 
-/// Options that were checked before anything is built.
+/// Options that are checked before anything is built.
 struct Request<'a> {
     args: &'a Args,
     board: BoardSpec,
-    /// Command to type into the guest's shell; `None` for the boot alone, and with chaos, which makes its own.
+    /// Command to type into the guest's shell; `None` for the boot alone, and with chaos, which makes its own command.
     command: Option<Typed>,
     suppressions: Vec<Suppression>,
     /// Recorded baselines, and the path of their list.
@@ -183,7 +184,8 @@ impl Request<'_> {
         if args.jobs == Some(0) {
             bail!("--jobs 0: use 1 or more");
         }
-        // Not declared to clap: if --gdb conflicted with a given option, clap would accept --stdio without --gdb.
+        // These conflicts are not declared to clap: if --gdb conflicted with a given option, clap would accept --stdio
+        // without --gdb.
         let without_effect = [
             ("limit", args.limit.is_some()),
             ("keep-going", args.keep_going),
@@ -277,7 +279,7 @@ impl Request<'_> {
     }
 }
 
-/// Returns the kernel's names. Prints a note if it has none.
+/// Returns the kernel's names. Prints a note if the kernel has no names.
 fn names_of(guest: &Prepared) -> Names {
     let names = Names::of(guest.files.vmlinux.as_deref());
     if names.are_none() {
@@ -296,12 +298,12 @@ impl Args {
         suppress::of_kernel(&self.target.kernel()?)
     }
 
-    /// Returns whether reports do not end the run. A run for a baseline counts all reports.
+    /// Returns whether the run continues after a report. A run for a baseline counts all reports.
     fn keeps_going(&self) -> bool {
         self.keep_going || self.write_baseline
     }
 
-    /// Returns the command that returns to a report; with chaos, in the run of `seed`.
+    /// Returns the command that returns to a report. With chaos, the report belongs to the run of `seed`.
     fn replay(&self, at: &arm::Context, seed: Option<u64>) -> String {
         let mut words = vec!["warmswitch".to_string(), "coherence".to_string()];
         let mut option = |name: &str, value: Option<String>| {

@@ -44,7 +44,7 @@ pub fn experiments() -> Vec<String> {
 /// Experiment whose worst latencies are taken apart.
 const EXPLAINED: &str = "cyclictest";
 
-/// The end of its `--help`.
+/// The end of the `--help` of this verb.
 pub const HELP: Help = Help {
     documents: "README.md, docs/understand/METHOD.md",
     examples: &[
@@ -83,7 +83,7 @@ pub struct Args {
 
 pub fn execute(args: &Args) -> Result<Outcome> {
     boards::check_name(&args.nearest)?;
-    // Read first: an unreadable file is an error before anything is measured.
+    // Read the files first, so that an unreadable file is an error before anything is measured.
     let machines: Vec<Machine> = args
         .with
         .iter()
@@ -190,7 +190,7 @@ fn cores_of<'a>(materials: &[Material], papers: &'a Papers) -> Vec<Cores<'a>> {
 
 /// Prints figures of other machines beside each experiment, and fits the board `nearest` to their memory figures.
 ///
-/// Adds the tables to the materials. Returns the parts that belong to no measured experiment.
+/// Adds the tables to the materials. Returns the parts that do not belong to a measured experiment.
 fn beside(machines: &[Machine], materials: &mut [Material], nearest: &str) -> Vec<Part> {
     let mut others = Vec::new();
     for machine in machines {
@@ -232,8 +232,8 @@ fn beside(machines: &[Machine], materials: &mut [Material], nearest: &str) -> Ve
     others
 }
 
-/// Returns the tables of all experiments with the headlines, or the tables as JSON. The outcome is `No` if a table's
-/// outcome is.
+/// Returns the tables of all experiments with the headlines, or the tables as JSON. The outcome is `No` if the outcome
+/// of a table is `No`.
 fn tables_of(materials: &[Material], json: bool) -> Result<(String, Outcome)> {
     let mut outcome = Outcome::Done;
     let mut texts = Vec::new();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares machines that were measured elsewhere with the boards: with the figures measured here, and with the
-//! records for the other figures.
+//! Compares the boards with machines that were measured elsewhere. Uses the boards' figures that were measured here,
+//! and recorded figures for the rest.
 
 use anyhow::Result;
 
@@ -17,11 +17,11 @@ pub struct ComparedTable {
     pub part: Part,
 }
 
-/// Tables of a machine's figures beside ours.
+/// Tables of a machine's figures beside the boards' figures.
 #[derive(Default)]
 pub struct Comparison {
     pub placed: Vec<ComparedTable>,
-    /// Names of figures that have no counterpart here.
+    /// Names of figures that have no counterpart on the boards.
     pub notes: Vec<String>,
 }
 

@@ -8,7 +8,7 @@ use super::examples::cli;
 use crate::Outcome;
 use crate::command::examples::Help;
 
-/// The end of its `--help`.
+/// The end of the `--help` of this verb.
 pub const HELP: Help = Help {
     documents: "README.md",
     examples: &[(

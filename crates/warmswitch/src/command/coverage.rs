@@ -27,7 +27,7 @@ use session::target::{Given, Target};
 /// Default of `--limit`, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
 
-/// The end of its `--help`.
+/// The end of the `--help` of this verb.
 pub const HELP: Help = Help {
     documents: "docs/log/REACHED.md",
     examples: &[(

@@ -71,7 +71,7 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Loads the campaign and its stored runs. Prints the command that measures it on standard error.
+    /// Loads the campaign and its stored runs. Prints, on standard error, the command that measures the campaign.
     pub fn load(&self, experiment: &Experiment) -> Result<(Campaign, Vec<Run>)> {
         let selection = self.asks.options()?.asked();
         for board in &selection.boards {

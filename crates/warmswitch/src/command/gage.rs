@@ -15,7 +15,7 @@ use results::outputs;
 use results::render::grid::Grid;
 use supply::image::guest;
 
-/// The end of its `--help`.
+/// The end of the `--help` of this verb.
 pub const HELP: Help = Help {
     documents: "docs/understand/METHOD.md",
     examples: &[(

@@ -31,7 +31,7 @@ use supply::symbols::Symbols;
 /// Default of `--limit`, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
 
-/// The end of its `--help`.
+/// The end of the `--help` of this verb.
 pub const HELP: Help = Help {
     documents: "docs/use/GUESTS.md",
     examples: &[
@@ -138,7 +138,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
 }
 
 impl Args {
-    /// Prepares the images, with the mutant applied if one is given.
+    /// Prepares the images, with the mutant applied if a mutant is given.
     fn prepared(
         &self,
         board: &BoardSpec,
@@ -194,7 +194,7 @@ impl Args {
         }
     }
 
-    /// Returns the cached snapshots for boots that are likely to come again, otherwise none.
+    /// Returns the cached snapshots for boots that are likely to be repeated; no snapshots for other boots.
     fn snapshots(&self, has_input: bool) -> Snapshots {
         let common = self.target.is_common() && self.mutant.is_none() && !has_input;
         Snapshots::cached_if(common && !self.fresh_boot)

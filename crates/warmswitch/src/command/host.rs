@@ -36,7 +36,7 @@ const HZ: u32 = 1000;
 const PERIOD_US: u32 = 500;
 const TURNS: u32 = 2000;
 
-/// The end of its `--help`.
+/// The end of the `--help` of this verb.
 pub const HELP: Help = Help {
     documents: "docs/use/HOST.md",
     examples: &[
@@ -74,7 +74,7 @@ impl Common {
         self.cpu.unwrap_or(0)
     }
 
-    /// Measures while the machine is busy with `--load`, if that is given.
+    /// Measures while the machine is busy with `--load`, if that option is given.
     fn busy<T>(&self, measure: impl FnOnce() -> Result<T>) -> Result<T> {
         let _load = self.load.map(Load::start).transpose()?;
         measure()
@@ -288,7 +288,7 @@ fn period(m: &Measure, from: Option<Ipv4Addr>, us: u32) -> Result<Outcome> {
 }
 
 fn irq(m: &Measure, device: &Path) -> Result<Outcome> {
-    // The program's own error does not say what to do.
+    // The program's own error message does not tell the user what to do.
     if let Err(error) = File::options().read(true).write(true).open(device) {
         bail!(
             "cannot open the UIO device {}: {error}\n  help: load a kernel driver that makes one, or \
@@ -317,7 +317,8 @@ fn beside(common: &Common, rounds: u32, seconds: u32) -> Result<Outcome> {
     Ok(if agree { Outcome::Done } else { Outcome::No })
 }
 
-/// Runs the tools one after the other. Returns `No` if one tool does. Refused access to ports is only a note.
+/// Runs the tools one after the other. Returns `No` if a tool does not end well. If access to ports is refused, it only
+/// prints a note.
 fn all(m: &Measure) -> Result<Outcome> {
     let timer = tools::timer(m.form());
     let tools: [&dyn Fn() -> Result<Outcome>; 10] = [
@@ -363,7 +364,7 @@ fn measured(tool: &str, common: &Common, cpu: Option<usize>, calls: &[Call]) -> 
     Ok(if complete { Outcome::Done } else { Outcome::No })
 }
 
-/// Prints a result as JSON, or as text with notes on what disturbs the measurement, and keeps it.
+/// Prints a result as JSON, or as text with notes on what disturbs the measurement, and stores the result.
 fn tell(common: &Common, mut document: Value, text: &str) -> Result<()> {
     document["load"] = json!(common.load.map(load::Kind::name));
     let tool = document["tool"].as_str().unwrap_or_default();
@@ -405,7 +406,7 @@ fn ioperm_in_qemu(common: &Common, turns: u32) -> Result<Outcome> {
         "note": "instructions counted by the emulator: use them for the shape, never as times",
     });
     let mut document = document::of("ioperm-qemu", None, result);
-    // This machine's set-up has no influence.
+    // The set-up of this machine does not influence the result.
     document["setup"] = Value::Null;
     let label = format!(
         "\nInstructions under Debian's kernel {}, counted by {}: use them for the shape, never as times.\n",

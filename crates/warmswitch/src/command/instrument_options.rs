@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The options that `scope` and `net` share, and the output of their results. Both run a command in a booted guest
-//! with instruments at the board.
+//! The options that `scope` and `net` share, and the output of their results. Both run a command in a booted guest with
+//! instruments connected to the board.
 
 use anyhow::Result;
 use board::BoardSpec;
@@ -74,7 +74,7 @@ pub fn ended(typed: &Typed, measured: &Measured) -> Result<(String, i32)> {
     Ok((output, status))
 }
 
-/// Summarises times, which `us` converts to microseconds. Returns null if there are none.
+/// Summarises times, which `us` converts to microseconds. Returns null if there are no times.
 pub fn spread(mut times: Vec<u64>, us: impl Fn(u64) -> f64) -> Value {
     times.sort_unstable();
     let (Some(min), Some(max)) = (times.first(), times.last()) else {

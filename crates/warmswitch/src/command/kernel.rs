@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch kernel build`: fetches, verifies, configures and builds a kernel. The cache keeps it by its inputs.
+//! `warmswitch kernel build`: fetches, verifies, configures and builds a kernel. Caches the kernel by its inputs.
 //! `warmswitch kernel check-series`: checks every prefix of a version's patch series.
 //! `warmswitch kernel versions`: lists the versions, and the patch series that apply to each.
 
@@ -27,7 +27,7 @@ use supply::image::{self, Programs};
 use supply::kernel::{self, Request, series};
 use supply::symbols::Symbols;
 
-/// The end of its `--help`.
+/// The end of the `--help` of this verb.
 pub const HELP: Help = Help {
     documents: "docs/use/GUESTS.md, docs/understand/KERNELS.md",
     examples: &[
@@ -72,11 +72,11 @@ struct CheckArgs {
     from: usize,
 }
 
-/// Smoke test of every prefix. mm_suite skips tests of features that the prefix lacks.
+/// Smoke test for every prefix. mm_suite skips tests of features that the prefix lacks.
 const SMOKE: &str = "mm_suite --quick --only fork_cow --only exec_arguments --only shared_memory \
                      --only protect --only jit_fork --only ptrace_text --only signal_frames \
                      --only foreign_slots --only too_large --only held_by_files";
-/// Smoke test of a kernel without address spaces.
+/// Smoke test for a kernel without address spaces.
 const SMOKE_FLAT: &str = "sh -c 'ipc lat -v -n 100 -r 1 && lat_ctx -T -s 4 -n 50 -r 1 4'";
 /// Limit of board time for a smoke test, in seconds.
 const SMOKE_LIMIT_S: f64 = 120.0;

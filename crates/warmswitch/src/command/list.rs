@@ -14,7 +14,7 @@ use results::runs::store;
 use supply::image::guest;
 use supply::kernel;
 
-/// The end of its `--help`.
+/// The end of the `--help` of this verb.
 pub const HELP: Help = Help {
     documents: "README.md",
     examples: &[
@@ -58,7 +58,7 @@ impl What {
         }
     }
 
-    /// Returns names, each with one line about it.
+    /// Returns the names, each with a one-line description.
     fn entries(self, board: &str) -> Result<Vec<(String, String)>> {
         match self {
             What::Boards => boards::names()

@@ -28,10 +28,10 @@ use supply::symbols::Symbols;
 /// Default of `--limit`, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
 
-/// The coherence checker uses this seed, too, so that a report's cycle is a cycle of this run.
+/// The coherence checker uses this seed, too, so that a cycle in one of its reports is the same cycle in this run.
 const SEED: u64 = 0;
 
-/// The end of its `--help`.
+/// The end of the `--help` of this verb.
 pub const HELP: Help = Help {
     documents: "docs/use/LESSON.md, docs/use/DEBUG.md",
     examples: &[(

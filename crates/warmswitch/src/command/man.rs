@@ -10,7 +10,7 @@ use crate::Outcome;
 use crate::command::examples::Help;
 use base::paths::shown;
 
-/// The end of its `--help`.
+/// The end of the `--help` of this verb.
 pub const HELP: Help = Help {
     documents: "README.md",
     examples: &[("man ~/.local/share/man/man1", "a page for each verb")],

@@ -43,7 +43,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// The verbs, a line each: the file and the name.
+/// The verbs, one per line, each with its file and its name.
 macro_rules! verbs {
     ($($file:ident: $name:ident),* $(,)?) => {
         #[derive(Subcommand)]

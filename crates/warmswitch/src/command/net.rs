@@ -21,14 +21,14 @@ use base::time;
 use results::runs::markers::Typed;
 use session::peer::{LARGEST_PAYLOAD, Plan, Question, Station, periods, rate, round_trips};
 
-/// Rate of `--flood` when no answer comes, as that of `ping -f`.
+/// Rate of `--flood` when no answer comes; `ping -f` uses the same rate.
 const FLOOD_HZ: f64 = 100.0;
 /// Default of `--ping-seconds`.
 const SECONDS: f64 = 1.0;
-/// Default of `--ping-bytes`, as that of `ping`.
+/// Default of `--ping-bytes`; `ping` uses the same default.
 const BYTES: usize = 56;
 
-/// The end of its `--help`.
+/// The end of the `--help` of this verb.
 pub const HELP: Help = Help {
     documents: "docs/use/INSTRUMENTS.md",
     examples: &[

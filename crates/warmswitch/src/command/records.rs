@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch records`: compares stored runs with the committed records of the same runs' results.
+//! `warmswitch records`: compares the results of stored runs with the committed records of the same runs.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ use results::runs::selection::Selection;
 use results::runs::store;
 use session::SIMULATOR;
 
-/// The end of its `--help`.
+/// The end of the `--help` of this verb.
 pub const HELP: Help = Help {
     documents: "docs/understand/METHOD.md",
     examples: &[(
@@ -104,7 +104,7 @@ struct Line {
     command: String,
     recorded: usize,
     compared: Compared,
-    /// Whether the runs give the recorded figures; `None` if a run differs or is not stored here.
+    /// Whether the runs reproduce the recorded figures; `None` if a run differs or is not stored here.
     figures: Option<bool>,
 }
 

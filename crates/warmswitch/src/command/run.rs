@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch run`: measures the missing points of an experiment, then prints its tables.
 //!
-//! With `--coherence` every point runs, also if its run is stored, and must give the same counts. The exit codes are
-//! those of `warmswitch coherence`.
+//! With `--coherence`, every point runs, even if its run is stored, and must give the same counts. The exit codes are
+//! the same as those of `warmswitch coherence`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -26,7 +26,7 @@ use crate::coherence::{self, Group};
 use crate::command::examples::Help;
 use base::time;
 
-/// The end of its `--help`.
+/// The end of the `--help` of this verb.
 pub const HELP: Help = Help {
     documents: "docs/understand/METHOD.md, docs/change/ADDING.md",
     examples: &[
@@ -104,7 +104,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     table::print(&experiment, &campaign, &runs, args.how.json)
 }
 
-/// A report, and the first point with it.
+/// A report, and the first point that caused it.
 struct EarlierReport {
     label: String,
     group: Group,
@@ -122,9 +122,9 @@ impl EarlierReport {
     }
 }
 
-/// Runs every point under the checker, and prints the reports and then the tables. JSON has only the reports.
+/// Runs every point under the checker, and prints the reports and then the tables. JSON output has only the reports.
 fn checked(experiment: &Experiment, options: &Options, json: bool) -> Result<Outcome> {
-    // Read first: a bad list is an error before anything runs.
+    // Read the lists first, so that a bad list is an error before anything runs.
     for kernel in &experiment.kernels {
         suppress::of_kernel(kernel)?;
     }
@@ -233,7 +233,7 @@ mod tests {
         text.lines().map(String::from).collect()
     }
 
-    /// Returns the command in a report of a campaign with these options that makes the report again.
+    /// Returns the command, from the report of a campaign with these options, that reproduces the report.
     fn makes_it_again(named: &str, options: &Options) -> String {
         let experiment = Experiment {
             named: named.to_string(),

@@ -28,7 +28,7 @@ use results::runs::screen::COLUMNS;
 use results::runs::screen::Screen;
 use session::instrument::{ANSWER, STIMULUS};
 
-/// The end of its `--help`.
+/// The end of the `--help` of this verb.
 pub const HELP: Help = Help {
     documents: "docs/use/INSTRUMENTS.md",
     examples: &[(
@@ -137,7 +137,7 @@ impl Args {
             ("svg", self.svg.as_deref()),
         ])?;
         let board = self.options.check()?;
-        // The instruments refuse other settings that they do not have.
+        // The instruments themselves reject other settings that they do not support.
         Scope::new(self.setup(board.cpu_hz), 0, Pins::default())
             .with_context(|| format!("--window-us {}", self.window_us))?;
         if !self.hz.is_empty() {
@@ -240,7 +240,7 @@ impl Args {
         })
     }
 
-    /// Summarises the served pulses of each frequency.
+    /// Summarises the served pulses at each frequency.
     fn rates(&self, bench: &Bench, begin: u64, cpu_hz: u64) -> Value {
         let responses = self.responses(bench);
         let served = responses.served();

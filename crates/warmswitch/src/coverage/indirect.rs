@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds calls through the tables of function pointers in a kernel for several cores (`processor`, `cpu_cache`).
 //!
-//! The search goes backwards from a jump to the instructions that loaded its register: `ldr rB, =table`,
-//! `ldr rN, [rB, #slot]`, `bx rN`. It follows the order of addresses, not the control flow: where the compiler keeps a
-//! pointer across a branch, it takes the nearest load.
+//! The search goes backwards from a jump to the instructions that loaded its register:
+//! `ldr rB, =table`, `ldr rN, [rB, #slot]`, `bx rN`. The search follows the order of addresses, not the control flow:
+//! where the compiler keeps a pointer across a branch, the search takes the nearest load.
 
 /// The link register. A jump to it is a return.
 const LINK: u32 = 14;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Coverage of a kernel: functions of mm/ and arch/arm/mm, and sites that maintain caches, write buffer or TLB, which
-//! the boot and a command reached.
+//! Coverage of a kernel: which functions of mm/ and arch/arm/mm the boot and a command reached, and which sites that
+//! maintain caches, write buffer or TLB.
 
 mod indirect;
 pub mod rules;
@@ -84,7 +84,7 @@ pub struct Part<'a> {
     pub files: BTreeMap<&'a str, Counts>,
     /// Unreached sites, each with the index of the `unreached` rule that explains it.
     pub unreached: Vec<(&'a Site, Option<usize>)>,
-    /// Unreached sites whose rule says that no path leads there.
+    /// Number of unreached sites for which a rule states that no path leads there.
     pub dead: usize,
 }
 
@@ -105,7 +105,7 @@ impl Part<'_> {
         total
     }
 
-    /// Returns the counts of reachable sites: all but the dead ones.
+    /// Returns the counts of reachable sites: all sites except the dead ones.
     pub fn alive(&self) -> Count {
         let sites = self.total().sites;
         Count {
@@ -119,7 +119,7 @@ impl Part<'_> {
 pub struct Coverage<'a> {
     /// Functions and sites in the folders of the rules.
     pub inside: Part<'a>,
-    /// Sites of all other code.
+    /// Sites in all other code.
     pub outside: Part<'a>,
     /// Numbers of excluded functions and sites, by index of the `excluded` rule.
     pub excluded: BTreeMap<usize, (usize, usize)>,
@@ -160,7 +160,7 @@ impl<'a> Coverage<'a> {
         }
     }
 
-    /// Counts a function of the folders. Other code counts by its sites only.
+    /// Counts a function in the folders of the rules. In other code, only the sites count.
     fn function(&mut self, function: &'a Function, rules: &Rules, both: &Both) {
         if !rules.counts(function) {
             return;

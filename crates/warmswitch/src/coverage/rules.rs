@@ -12,7 +12,7 @@ use base::paths::shown;
 use base::toml_file;
 use supply::mutant::Cp15;
 
-/// Content of the file. In names, `*` matches any text. Names omit suffixes of the compiler (`.constprop.0`).
+/// Content of the file. In names, `*` matches any text. Names omit compiler suffixes (`.constprop.0`).
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Rules {
@@ -20,9 +20,9 @@ pub struct Rules {
     pub folders: Vec<String>,
     /// Functions whose calls are sites.
     pub maintains: Vec<String>,
-    /// Exceptions from `maintains`: functions that maintain nothing.
+    /// Exceptions to `maintains`: functions that maintain nothing.
     pub maintains_not: Vec<String>,
-    /// Tables of functions in a kernel for several cores.
+    /// Tables of function pointers in a kernel for several cores.
     #[serde(default)]
     pub table: Vec<Table>,
     /// Code that does not count.
@@ -74,7 +74,7 @@ pub struct Unreached {
     /// Kernels that the rule applies to; empty means all.
     #[serde(default)]
     pub kernels: Vec<String>,
-    /// No path leads there in this configuration or on these boards.
+    /// No path leads to the site in this configuration or on these boards.
     #[serde(default)]
     pub dead: bool,
     /// Reason why no run reaches the site.
@@ -98,7 +98,7 @@ fn name_fits(pattern: Option<&String>, name: Option<&str>) -> bool {
     pattern.is_none_or(|pattern| name.is_some_and(|name| fits(pattern, plain(name))))
 }
 
-/// Returns a function's name without suffixes of the compiler.
+/// Returns a function's name without compiler suffixes.
 pub fn plain(name: &str) -> &str {
     name.split('.').next().unwrap_or(name)
 }

@@ -65,7 +65,7 @@ fn read(path: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Rejects a file that `coverage --save` did not write. Needs no kernel, so it can run first.
+/// Rejects a file that `coverage --save` did not write. The check needs no kernel, so it can run first.
 pub fn check(path: &Path) -> Result<()> {
     read(path).map(|_| ()).context("--with")
 }

@@ -85,7 +85,8 @@ fn sections(bytes: &[u8]) -> Result<Vec<Section>> {
     Ok(all)
 }
 
-/// Returns the functions in the sections, sorted by address. Of several names, one without a leading `_` is preferred.
+/// Returns the functions in the sections, sorted by address. If a function has several names, a name without a leading
+/// `_` is preferred.
 fn functions(kernel: &Kernel<'_>, sections: &[Section]) -> Vec<Function> {
     let mut named: Vec<&(u32, u32, &str)> = kernel.functions.iter().collect();
     named.sort_by_key(|(at, _, name)| (*at, name.starts_with('_'), *name));
@@ -101,7 +102,7 @@ fn functions(kernel: &Kernel<'_>, sections: &[Section]) -> Vec<Function> {
         Some(Function {
             name: name.to_string(),
             start: *at,
-            // Functions in assembler can have further entry points inside.
+            // Functions in assembler can contain further entry points.
             end: end.min(next).min(range.end),
             file: String::new(),
             section: section.clone(),

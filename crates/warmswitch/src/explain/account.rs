@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Summarises a ledger by names: sums by cause, task and function, and the causers of misses.
+//! Summarises a ledger by name: sums by cause, task and function, and the causers of misses.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ pub struct Account<'a> {
 pub struct Pair {
     /// Kind of miss: see [`kind_name`].
     pub kind: &'static str,
-    /// Reason of the miss: `replaced`, `invalidated`, or `first` if the line was never there.
+    /// Reason of the miss: `replaced`, `invalidated`, or `first` if the line was never in the cache.
     pub how: &'static str,
     /// Causer: the owner that took the line away.
     pub by: String,
@@ -82,7 +82,7 @@ impl<'a> Account<'a> {
         &self.ledger.cells()[cell as usize].owner
     }
 
-    /// Returns the name of a task, with a number if it is not the first of that name.
+    /// Returns the name of a task, with a number if the task is not the first with that name.
     pub fn task(&self, task: TaskId) -> &str {
         &self.tasks[task as usize]
     }

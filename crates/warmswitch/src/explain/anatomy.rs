@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Costs of context switches by pair of tasks: the direct cost, and the cost of later misses that they caused.
+//! Costs of context switches by pair of tasks: the direct cost, and the cost of later misses that the switches caused.
 
 use std::collections::BTreeMap;
 
@@ -15,17 +15,18 @@ pub struct Changes {
     /// Number of switches.
     pub count: usize,
     /// Direct costs, core cycles, ascending: from the scheduler's entry to the first user instruction. Switches that do
-    /// not lead to user land have none.
+    /// not lead to user land have no direct cost.
     pub direct: Vec<u64>,
     /// Sum of the direct costs by cause.
     pub causes: Cycles,
-    /// Indirect cost of each switch, core cycles, ascending: later misses of lines that went away in the switch.
+    /// Indirect cost of each switch, core cycles, ascending: later misses of lines that the switch removed.
     pub indirect: Vec<u64>,
     /// Sum of the indirect costs: I-cache lines, D-cache lines, TLB entries, lines to store to.
     pub later: [u64; 4],
 }
 
-/// Returns context switches by pair of tasks, most frequent first. With `timed`, only those while pin 0 was high.
+/// Returns context switches by pair of tasks, most frequent first. With `timed`, returns only switches while pin 0 was
+/// high.
 pub fn changes(ledger: &Ledger, account: &Account<'_>, timed: bool) -> Vec<Changes> {
     let mut pairs: BTreeMap<(u32, u32), Vec<&Switch>> = BTreeMap::new();
     for switch in ledger.switches() {

@@ -21,14 +21,14 @@ pub struct Phase {
     pub places: Vec<(String, String, u64)>,
 }
 
-/// The latencies of one task, in order of time.
+/// The latencies of one task, in chronological order.
 pub struct Latencies<'a> {
     pub task: TaskId,
     pub samples: Vec<&'a Sample>,
 }
 
-/// Returns the latencies of the task named `task`. Without a name it is the task with the most latencies among those
-/// that a word of the command names, or else among all.
+/// Returns the latencies of the task named `task`. Without a name, selects the task with the most latencies among the
+/// tasks that a word of the command names, or else among all tasks.
 pub fn latencies<'a>(
     ledger: &'a Ledger,
     account: &Account<'_>,
@@ -52,7 +52,7 @@ pub fn latencies<'a>(
 
 /// A task that has latencies.
 pub struct TaskLatencies {
-    /// Name, with a number if the task is not the first of that name.
+    /// Name, with a number if the task is not the first with that name.
     pub task: String,
     /// Name without a number.
     pub program: String,
@@ -76,7 +76,7 @@ pub fn choose(all: &[TaskLatencies], task: Option<&str>, command: &str) -> Resul
     Ok((0..all.len()).max_by_key(key))
 }
 
-/// Longest name of a task, bytes. Linux cuts a longer one (include/linux/sched.h, TASK_COMM_LEN).
+/// Maximum length of a task's name, bytes. Linux truncates longer names (include/linux/sched.h, TASK_COMM_LEN).
 const LONGEST_NAME: usize = 15;
 
 /// Returns whether a word of a shell command, or the last part of a path in it, is the name of the task.
@@ -88,14 +88,14 @@ fn names(command: &str, task: &str) -> bool {
 }
 
 impl<'a> Latencies<'a> {
-    /// Returns the chosen latencies, with their numbers in order of time.
+    /// Returns the chosen latencies, with their numbers in chronological order.
     pub fn which(&self, choice: LatencyChoice) -> Result<Vec<(usize, &'a Sample)>> {
         let numbers = choice.of(&self.samples.iter().map(|s| s.cycles()).collect::<Vec<_>>())?;
         Ok(numbers.into_iter().map(|n| (n, self.samples[n])).collect())
     }
 
-    /// Returns the function that explains most of the differences. Of functions that always run together, it is the
-    /// one that runs first in the latencies with recorded steps.
+    /// Returns the function that explains most of the differences between latencies. Among functions that always run
+    /// together, it is the function that runs first in the latencies with recorded steps.
     pub fn populations(&self, account: &Account<'_>) -> Option<Populations> {
         let order = populations::in_order(&self.samples, |cell| account.owner(cell).function);
         populations::populations(&self.samples, &order)
@@ -133,11 +133,11 @@ fn places(steps: &[Step], from: u64, to: u64, account: &Account<'_>) -> Vec<(Str
     all
 }
 
-/// Upper limit of the path from an interrupt's end to the scheduler if no other code runs between, cycles.
+/// Upper limit of the path from an interrupt's end to the scheduler, if no other code runs in between, cycles.
 const WAY_OUT: u64 = 1000;
 
-/// Returns begin, end and call of the code that ran between the interrupt and the scheduler; `None` if only the path to
-/// the scheduler ran, or if user code ran, which shows that the task was not due yet.
+/// Returns the begin, the end and the call of the code that ran between the interrupt and the scheduler; `None` if only
+/// the path to the scheduler ran, or if user code ran, which shows that the task was not due yet.
 pub fn kept_on(sample: &Sample, account: &Account<'_>) -> Option<(u64, u64, CallId)> {
     kept_on_by(sample, |cell| {
         account.owner(cell).function == Function::USER
@@ -159,7 +159,7 @@ fn kept_on_by(sample: &Sample, is_user: impl Fn(CellId) -> bool) -> Option<(u64,
     None
 }
 
-/// Returns the phases of a latency, which add up to it. They have no places if the ledger kept no steps.
+/// Returns the phases of a latency, which add up to it. The phases have no places if the ledger kept no steps.
 pub fn phases(sample: &Sample, account: &Account<'_>) -> Vec<Phase> {
     let Sample {
         rise,

@@ -10,7 +10,7 @@ use crate::explain::autopsy;
 use crate::explain::late::Late;
 use crate::explain::latency_choice::LatencyChoice;
 
-/// The latencies of a task, and the chosen ones among them.
+/// The latencies of a task, and the chosen latencies among them.
 pub struct Chosen<'a> {
     pub late: Late<'a>,
     /// Chosen latencies with their numbers.
@@ -18,7 +18,7 @@ pub struct Chosen<'a> {
 }
 
 impl<'a> Chosen<'a> {
-    /// Selects latencies of the named task, or else of the task of the command; `None` if there are no latencies.
+    /// Selects latencies of the named task, or else of the command's task; `None` if there are no latencies.
     pub fn of(
         account: &'a Account<'a>,
         (ledger, spec): (&'a Ledger, &'a BoardSpec),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measures the host time that charging costs. Two boards run one command in turns; only one of them is observed.
+//! Measures the host time that charging costs. Two boards run the same command in turns; only one of them is observed.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ impl Cost {
     }
 }
 
-/// Runs a command on both boards up to cycle `to`. The boards must be at one cycle.
+/// Runs a command on both boards up to cycle `to`. Both boards must be at the same cycle.
 pub fn of((mut charged, mut plain): (Charged, Session), typed: &Typed, to: u64) -> Result<Cost> {
     let turn = plain.cpu_hz() / TURNS_PER_S;
     plain.type_in(typed);

@@ -41,7 +41,7 @@ pub fn folded(account: &Account<'_>) -> String {
     text
 }
 
-/// Calls from one function to another, by one task or interrupt.
+/// Calls from one function to another, made by one task or interrupt.
 #[derive(Default)]
 struct Arc {
     count: u64,
@@ -52,8 +52,8 @@ struct Arc {
 /// Calls by caller and callee.
 type Arcs = BTreeMap<Place, BTreeMap<String, Arc>>;
 
-/// Sums the cycles of calls by caller and callee. If a chain has a pair of functions more than once, only the outermost
-/// call counts, because it includes the inner ones.
+/// Sums the cycles of calls by caller and callee. If a chain contains a pair of functions more than once, only the
+/// outermost call counts, because it includes the inner ones.
 fn arcs(account: &Account<'_>) -> Arcs {
     let calls: Vec<_> = account.calls().collect();
     let mut whole: BTreeMap<CallId, Cycles> = BTreeMap::new();

@@ -17,12 +17,12 @@ const PLACES: usize = 6;
 /// Number of misses shown per latency.
 const MISSES: usize = 12;
 
-/// Latencies of a task, with the account that names their functions and tasks.
+/// Latencies of a task, with the account that holds the names of functions and tasks.
 pub struct Late<'a> {
     pub task: String,
     /// All latencies, core cycles, ascending.
     pub all: Vec<u64>,
-    /// Function that explains most of their differences.
+    /// Function that explains most of the differences between the latencies.
     pub populations: Option<Populations>,
     pub account: &'a Account<'a>,
     pub spec: &'a BoardSpec,
@@ -64,7 +64,8 @@ impl Late<'_> {
         1e6 * cycles as f64 / self.spec.cpu_hz as f64
     }
 
-    /// Returns number, quantiles and populations of the latencies, as sentences without the last full stop.
+    /// Returns the number, the quantiles and the populations of the latencies, as sentences without the final full
+    /// stop.
     pub fn summary(&self) -> String {
         let all = &self.all;
         let at = |share: f64| self.us(quantile(all, share));
@@ -114,7 +115,7 @@ impl Late<'_> {
         })
     }
 
-    /// Names the code that had masked interrupts when the line rose; empty if they were not masked.
+    /// Names the code that had masked interrupts when the line rose; empty if interrupts were not masked.
     pub fn masked(&self, sample: &Sample) -> String {
         let Some(masked) = sample.masked else {
             return String::new();

@@ -11,12 +11,13 @@ const MOST: usize = 1000;
 pub enum LatencyChoice {
     /// This number of worst latencies.
     Worst(usize),
-    /// One latency by its number, from 0 in order of time.
+    /// One latency by its number, counted from 0 in chronological order.
     Number(usize),
 }
 
 impl LatencyChoice {
-    /// Returns how many of the worst latencies, and which single one, the ledger must keep with their steps.
+    /// Returns the latencies whose steps the ledger must keep: how many of the worst latencies, and the number of a
+    /// single latency.
     pub fn kept(self) -> (usize, Option<usize>) {
         match self {
             LatencyChoice::Worst(worst) => (worst, None),
@@ -32,7 +33,7 @@ impl LatencyChoice {
         Ok(())
     }
 
-    /// Returns the numbers of the chosen latencies. `cycles` holds all latencies in order of time.
+    /// Returns the numbers of the chosen latencies. `cycles` holds all latencies in chronological order.
     pub fn of(self, cycles: &[u64]) -> Result<Vec<usize>> {
         let count = cycles.len();
         match self {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Explains where the cycles of a guest went (docs/use/EXPLAIN.md): runs a board with a ledger ([`watch::ledger`]), and
-//! reports its charges by the names of tasks and functions.
+//! reports its charges by task and function.
 
 pub mod account;
 pub mod anatomy;

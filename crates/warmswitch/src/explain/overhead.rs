@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Computes the exact cost of switches between two working tasks: the charges of a run with many switches minus those
-//! of an equal run with few switches, by owner and by the causer of misses.
+//! Computes the exact cost of switches between two working tasks, by owner and by the causer of misses. The cost is the
+//! charges of a run with many switches minus the charges of an equal run with few switches.
 
 use anyhow::{Result, ensure};
 use arm::Cause;
@@ -23,10 +23,10 @@ const ISSUE: [Cause; 4] = [
     Cause::Branch,
     Cause::Exception,
 ];
-/// Largest difference between two figures that count as equal, as a fraction of the second.
+/// Largest difference between two figures that count as equal, as a fraction of the second figure.
 const AGREE: f64 = 0.05;
 
-/// Core cycles of a run, or the difference of two runs.
+/// Core cycles of a run, or the difference between two runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Charges {
     /// Cycles of each task in user land.
@@ -130,14 +130,15 @@ impl Charges {
     }
 }
 
-/// Loss of a task in user land: the difference of two runs, and its parts. Means over runs, in any unit.
+/// Loss of a task in user land: the difference between two runs, and its parts. All figures are means over runs, in any
+/// unit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Lost {
-    /// Difference of the two runs.
+    /// Difference between the two runs.
     pub difference: f64,
     /// Misses caused by others.
     pub by_others: f64,
-    /// Additional misses of lines that the task replaced itself, or that were never there.
+    /// Additional misses of lines that the task replaced itself, or that were never in the cache.
     pub by_itself: f64,
     /// Additional instructions, which hand the processor over.
     pub issued: f64,
@@ -150,7 +151,7 @@ pub enum Verdict {
     Agree,
     /// The named parts account for the difference.
     Explained,
-    /// A part of the difference has no name.
+    /// The named parts do not account for the difference.
     Fails,
 }
 
@@ -171,7 +172,7 @@ impl Lost {
         }
     }
 
-    /// Returns the part of the loss that none of the named parts accounts for.
+    /// Returns the part of the loss that the named parts do not account for.
     pub fn unnamed(&self) -> f64 {
         self.difference - self.by_others - self.by_itself - self.issued
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes a timeline for Perfetto: all tasks, and for each latency that was taken apart its phases, tasks, interrupts,
-//! functions, sections with masked interrupts, and misses.
+//! Writes a timeline for Perfetto: all tasks, and, for each latency that was taken apart, its phases, tasks,
+//! interrupts, functions, sections with masked interrupts, and misses.
 //!
 //! The messages have only the fields of Perfetto's `trace.proto` that are used here (protos/perfetto/trace,
 //! TrackEvent).
@@ -139,7 +139,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Adds a slice for each sequence of steps with one name; none where `name` returns `None`.
+    /// Adds a slice for each sequence of steps with one name; adds no slice where `name` returns `None`.
     fn stretches(&mut self, track: u64, sample: &Sample, name: impl Fn(CellId) -> Option<String>) {
         let mut open: Option<(u64, String)> = None;
         for Step { cycle, cell, .. } in &sample.steps {

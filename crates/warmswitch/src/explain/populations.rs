@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Splits latencies into two populations: those in which a function ran, and those in which it did not. It finds the
-//! function that explains most of the variance.
+//! Splits latencies into two populations: those in which a function ran, and those in which the function did not run.
+//! Finds the function that explains most of the variance.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,8 +38,8 @@ fn share(part: Sum, whole: Sum, squares: f64) -> f64 {
     part.0 * rest.0 / whole.0 * difference * difference / squares
 }
 
-/// Finds the function whose presence explains most of the variance. Of functions that always run together, it is the
-/// first one in `order`.
+/// Finds the function whose presence explains most of the variance. Among functions that always run together, it is the
+/// first function in `order`.
 pub fn populations(samples: &[&Sample], order: &[Function]) -> Option<Populations> {
     let known = samples.iter().filter(|sample| !sample.visited.is_empty());
     let known: Vec<&Sample> = known.copied().collect();
@@ -86,7 +86,7 @@ pub fn populations(samples: &[&Sample], order: &[Function]) -> Option<Population
     })
 }
 
-/// Returns the functions of the samples' steps in order of first execution, one sample after the other.
+/// Returns the functions in the samples' steps, in the order of their first execution, one sample after the other.
 pub fn in_order(samples: &[&Sample], function: impl Fn(u32) -> Function) -> Vec<Function> {
     let mut seen = BTreeSet::new();
     let steps = samples.iter().flat_map(|sample| &sample.steps);
@@ -135,7 +135,7 @@ mod tests {
             assert!(found.share > 0.99, "{}", found.share);
             assert!(found.with[0] >= 150 && found.without[179] <= 102);
         }
-        // No population without differences or without samples.
+        // There are no populations if the latencies do not differ, or if there are no samples.
         let alike: Vec<Sample> = (0..50)
             .map(|n| Sample {
                 user: 1000 * n + 7,

@@ -18,7 +18,7 @@ use supply::variables;
 const FIRST_COUNT: [u8; 4] = [1, 0, 0, 0];
 /// Number of functions that a line names for each end of a section.
 const CALLERS: usize = 3;
-/// Prefixes of functions that switch preemption off on behalf of their callers, which are named instead.
+/// Prefixes of functions that switch preemption off on behalf of their callers. The callers are named instead.
 const WRAPPERS: &[&str] = &[
     "_raw_spin_",
     "_raw_read_",
@@ -29,11 +29,11 @@ const WRAPPERS: &[&str] = &[
     "rcu_read_",
 ];
 
-/// Sections that one function began. All fields but `times` describe the longest one.
+/// Sections that one function began. All fields except `times` describe the longest section.
 pub struct Begun {
     /// Number of sections.
     pub times: u64,
-    /// Core cycle at the begin.
+    /// Core cycle at the beginning.
     pub from: u64,
     /// Duration without interrupts, core cycles.
     pub cycles: u64,
@@ -94,7 +94,7 @@ pub fn by_function(sections: &Sections, symbols: &Symbols) -> Vec<Begun> {
     let names = |(pc, callers): &(u32, Vec<u32>)| -> Vec<String> {
         let all = std::iter::once(pc).chain(callers);
         let names = all.map(|at| match symbols.name(*at) {
-            // Without the offset in the function.
+            // Drop the offset within the function.
             Some(name) => name.split('+').next().unwrap_or_default().to_string(),
             None => "?".into(),
         });

@@ -41,7 +41,7 @@ pub fn stored(name: &str) -> Result<Run> {
     })
 }
 
-/// Names the inputs of a run that have changed.
+/// Returns the names of the inputs of a run that have changed.
 fn changed(was: &Provenance, is: &Provenance) -> Vec<&'static str> {
     let inputs = [
         ("the board's file", &was.board_hash, &is.board_hash),
@@ -67,7 +67,7 @@ pub struct Ready {
     pub kind: &'static str,
 }
 
-/// Prepares a run for repetition. Rejects it if its inputs have changed.
+/// Prepares a run for repetition. Rejects the run if its inputs have changed.
 pub fn ready(run: Run) -> Result<Ready> {
     let experiment = Experiment::load(&run.experiment)
         .with_context(|| format!("run {} of experiment {}", run.hash, run.experiment))?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Repeats a stored run with a ledger. Its figures must equal the stored ones.
+//! Repeats a stored run with a ledger. The figures of the repeated run must equal the stored figures.
 
 use anyhow::Result;
 use board::BoardSpec;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Keeps snapshots during a run of `explain`, and the places of its latencies. `explain --only` repeats a latency from
-//! the last snapshot before it.
+//! Keeps snapshots during a run of `explain`, and the cycles of the run's latencies. `explain --only` repeats a latency
+//! from the last snapshot before it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ use supply::cache::{self, Inputs};
 
 /// Board time between two snapshots, seconds.
 const EVERY_S: u64 = 2;
-/// The ledger starts at least 1 s / `BEFORE` before a latency, so that it knows the causers of its misses.
+/// The ledger starts at least 1 s / `BEFORE` before a latency, so that it can find the causers of the latency's misses.
 const BEFORE: u64 = 2;
 const FORMAT: u32 = 1;
 
@@ -39,7 +39,7 @@ pub struct Index {
 
 #[derive(Serialize, Deserialize)]
 struct Task {
-    /// Name, with a number if the task is not the first of that name.
+    /// Name, with a number if the task is not the first with that name.
     task: String,
     program: String,
     /// First and last core cycle of each latency.
@@ -63,7 +63,7 @@ fn name(run: &str, cycle: u64) -> String {
     inputs.hash()
 }
 
-/// Keeps snapshots during the next command of the session, which must be that of `run`.
+/// Keeps snapshots during the next command of the session, which must be the command of `run`.
 pub fn keep(session: &mut Charged, run: &Run) -> RunSnapshots {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let along = RunSnapshots {
@@ -109,7 +109,7 @@ impl RunSnapshots {
     }
 }
 
-/// Reads the index of a run; `None` if `explain` has not run it yet.
+/// Reads the index of a run; `None` if `explain` has not repeated the run yet.
 pub fn index(run: &Run) -> Option<Index> {
     let bytes = fs::read(path(&run.hash).ok()?).ok()?;
     let index: Index = serde_json::from_slice(&bytes).ok()?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Summarises misses by set of a cache, with the functions of the missed lines. It shows sets in which lines compete
-//! for ways, where another order of functions could help.
+//! Summarises misses by set of a cache, with the functions of the missed lines. The summary shows the sets in which
+//! lines compete for ways. Another order of functions could help there.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use watch::ledger::{Kind, Missed};
 
 use crate::explain::account::{Account, kind_name};
 
-/// A line is missed repeatedly if it has more than 1 / `OFTEN` of the misses of the most missed line.
+/// A line counts as missed repeatedly if it has more than 1 / `OFTEN` of the misses of the most missed line.
 const OFTEN: u64 = 20;
 
 /// Misses in one set.
@@ -19,8 +19,8 @@ pub struct Set {
     pub missed: Missed,
     /// Number of repeatedly missed lines.
     pub lines: usize,
-    /// Functions of the missed lines with their numbers of misses, largest first. For data, it is the function at the
-    /// data's address.
+    /// Functions of the missed lines with their numbers of misses, largest first. For data, the list has the function
+    /// at the data's address.
     pub functions: Vec<(String, u64)>,
 }
 

@@ -19,7 +19,7 @@ pub type Charged = Session<Observed<Ledger>>;
 pub struct Kernel {
     names: Vec<String>,
     functions: Arc<Functions>,
-    /// Restrictions of the account, each with its reason.
+    /// Restrictions on the account, each with its reason.
     pub notes: Vec<String>,
 }
 
@@ -35,7 +35,8 @@ impl Kernel {
     }
 }
 
-/// Name of the first task (Linux init/init_task.c). Its place in init_task is the offset of a task's name.
+/// Name of the first task (Linux init/init_task.c). The position of this name in init_task is the offset of a task's
+/// name.
 const FIRST_TASK: &[u8] = b"swapper";
 
 /// Charges all cycles of a booted board from now on. Without a vmlinux, tasks and functions have no names.
@@ -115,7 +116,7 @@ mod tests {
     /// Longest distance between two comparisons, core cycles.
     const MOST_BETWEEN: u64 = 20_000_000;
 
-    /// Returns the visible state of a machine, its memory by hash.
+    /// Returns the visible state of a machine, with a hash in place of its memory.
     fn state<B: BoardBus>(machine: &Machine<B>) -> String {
         let cpu = machine.cpu();
         let seen = (
@@ -132,7 +133,8 @@ mod tests {
     #[test]
     #[ignore = "needs the kernel"]
     fn a_board_that_is_looked_at_is_the_same_wherever_it_stops() {
-        // Pipes, interrupts, an idle core, and many tasks that exit, because the ledger reads names at exits.
+        // The command has pipes, interrupts, an idle core, and many tasks that exit, because the ledger reads names at
+        // exits.
         let command =
             "ls; cyclictest -l 20 -p 50 -q; lat_ctx -P -g -s 0 -n 50 2; hackbench -g 1 -l 1";
         for (board, kernel) in [("sam9263", "plain"), ("omap1610", "fcse-guaranteed")] {

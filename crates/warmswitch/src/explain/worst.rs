@@ -120,7 +120,7 @@ fn worst_of<'a>(runs: &'a [Run], kind: &dyn OutputKind) -> Vec<&'a Run> {
     worst.into_values().map(|(_, run)| run).collect()
 }
 
-/// Explains the runs with the largest latencies that have no stored explanation. Warns if one cannot be explained.
+/// Explains the runs with the largest latencies that have no stored explanation. Warns if a run cannot be explained.
 pub fn explain_missing(runs: &[Run], kind: &dyn OutputKind) {
     let worst = worst_of(runs, kind);
     for run in worst.into_iter().filter(|run| kept(run).is_none()) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Serves gdb's remote protocol for a board, with the crate `gdbstub`.
 //!
-//! Registers are those of the current mode. Memory accesses use virtual addresses and see the core's
-//! data side: FCSE, page tables, D-cache lines and pending writes. They take no board time and do not
-//! change the caches. Breakpoints are a list of addresses that the run compares with the pc, so that
-//! neither memory nor the I-cache changes. Watchpoints compare the accesses that pass translation. With
-//! a breakpoint or watchpoint set, the board runs instruction by instruction, at about 10 million
-//! instructions per second. The guest cannot notice the debugger.
+//! gdb sees the registers of the current mode. Memory accesses use virtual addresses and see the core's data side:
+//! FCSE, page tables, D-cache lines and pending writes. They take no board time and do not change the caches.
+//! Breakpoints are a list of addresses that the run compares with the pc, so that neither memory nor the I-cache
+//! changes. Watchpoints are compared with the accesses that pass translation. With a breakpoint or watchpoint set, the
+//! board runs instruction by instruction, at about 10 million instructions per second. The guest cannot notice the
+//! debugger.
 
 pub mod link;
 
@@ -47,7 +47,7 @@ pub struct Debuggee {
     machine: Machine,
     symbols: Symbols,
     console: Console,
-    /// Bytes of the console log that `console` has got.
+    /// Number of bytes of the console log that `console` has received.
     shown: usize,
     breakpoints: Vec<u32>,
     watchpoints: Vec<(u32, u32, WatchKind)>,
@@ -215,7 +215,7 @@ impl SingleThreadBase for Debuggee {
 
     fn write_registers(&mut self, regs: &ArmCoreRegs) -> TargetResult<(), Self> {
         let cpu = self.machine.cpu_mut();
-        // First, because the mode selects the banked registers.
+        // The CPSR comes first, because its mode selects the banked registers.
         if regs.cpsr != cpu.cpsr() {
             cpu.set_cpsr(regs.cpsr);
         }
@@ -259,7 +259,7 @@ impl SingleThreadBase for Debuggee {
 }
 
 impl SingleThreadResume for Debuggee {
-    // A core has no signals: the one to continue with is ignored.
+    // A core has no signals, so the signal to continue with is ignored.
     fn resume(&mut self, _: Option<Signal>) -> Result<(), &'static str> {
         self.stepping = false;
         self.resumed = true;

@@ -12,7 +12,7 @@ pub struct Moments<'a> {
     pub names: [Option<String>; 2],
 }
 
-/// Changed registers are shown only if they are not more than this.
+/// Changed registers are shown only if there are no more than this number.
 const REGISTERS: usize = 3;
 
 impl Moments<'_> {

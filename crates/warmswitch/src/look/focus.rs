@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parts of a sheet for one line of memory: its words in memory, the cache sets that can hold it, the TLB entries that
-//! translate to it, and waiting writes.
+//! Parts of a sheet for one line of memory: the line's words in memory, the cache sets that can hold it, the TLB
+//! entries that translate to it, and waiting writes.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::caches::Cache;
 use super::sheet::{Kind, Part, Piece, Row};
 use super::state::{Focus, Memory, State};
 
-/// Size of a page, bytes. All virtual addresses of a line of memory have equal bits below it.
+/// Size of a page, bytes. All virtual addresses of a line of memory agree in the bits below the page size.
 const PAGE: u32 = 4096;
 /// If no more sets than this can hold the line, all of them are shown.
 const SETS: usize = 4;
@@ -65,8 +65,8 @@ pub fn word_piece(word: u32, changed: bool) -> Piece {
     }
 }
 
-/// Returns the sets that can hold the line of memory through any of its virtual addresses. If there are many, returns
-/// those that do hold it, and the set of the requested address.
+/// Returns the sets that can hold the line of memory through any of its virtual addresses. If there are many such sets,
+/// returns only the sets that hold the line at one of the two moments, and the set of the requested address.
 fn sets(cache: &Cache, states: [&State; 2], target: Focus) -> Vec<u32> {
     let own = target.mva.0 / 32 % cache.sets;
     let in_page = PAGE / 32;
@@ -117,7 +117,7 @@ fn set_part(
     }
 }
 
-/// Returns the row with the tags of a way. With `alone`, no rows with words follow, and the row names the dirty halves.
+/// Returns the row with the tags of a way. With `alone`, no rows with words follow, and the row shows the dirty halves.
 pub fn head(way: u32, lines: [Option<&HeldLine>; 2], target: Option<Focus>, alone: bool) -> Row {
     let text = |line: Option<&HeldLine>| {
         let Some(line) = line else {
@@ -155,7 +155,7 @@ pub fn words(
         let Some(line) = lines[n] else {
             return Vec::new();
         };
-        // If another line is in the way now, its tags are marked, not its words.
+        // If the way now holds another line, the tags of that line are marked, and its words are not.
         let same = before.filter(|before| n == 1 && before.mva == line.mva);
         let dirty = line.halves >> half & 1 == 1;
         let was = same.map(|before| before.halves >> half & 1 == 1);

@@ -97,7 +97,7 @@ pub struct Functions {
 }
 
 impl Functions {
-    /// Takes the symbols in order of search, the kernel's first.
+    /// Takes the symbols in search order. The kernel's symbols come first.
     pub fn new(all: Vec<(String, Symbols)>) -> Functions {
         Functions { all }
     }
@@ -111,7 +111,7 @@ impl Functions {
     fn near(&self, name: &str) -> String {
         let functions = self.all.iter().flat_map(|(_, s)| s.functions());
         let names: Vec<&str> = functions.map(|(_, name)| name.as_str()).collect();
-        // Without a near name, `did_you_mean` would list thousands of functions.
+        // If no name is similar, `did_you_mean` would list thousands of functions.
         match did_you_mean(name, &names) {
             near if near.contains("did you mean") => near,
             _ => {

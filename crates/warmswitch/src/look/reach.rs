@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs a board to an instruction. The search for its cycle runs on an observed fork, so that the board itself runs
-//! without an observer.
+//! Runs a board to an instruction. The search for the instruction's cycle runs on an observed fork, so that the board
+//! itself runs without an observer.
 
 use anyhow::{Result, bail};
 use board::passage::Passage;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A sheet: two columns, before and after, in parts with rows. Text and picture place the pieces at equal positions.
+//! A sheet: two columns, before and after, in parts with rows. The text and the picture place the pieces at the same
+//! positions.
 
 /// Width of a word with its marks, characters.
 const WORD: usize = 10;
@@ -57,7 +58,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Makes a row of two texts, and marks the second one if they differ.
+    /// Makes a row of two texts, and marks the second text if the two differ.
     pub fn texts(label: impl Into<String>, texts: [String; 2]) -> Row {
         let changed = texts[0] != texts[1];
         let [before, after] = texts;
@@ -93,7 +94,8 @@ pub struct PlacedPiece<'a> {
     pub piece: &'a Piece,
 }
 
-/// Positions of the two columns, in characters from the left: the begin of each, and the end of the second one.
+/// Positions of the two columns, in characters from the left: the beginning of each column, and the end of the second
+/// column.
 pub struct Columns {
     begin: [usize; 2],
     pub end: usize,
@@ -130,7 +132,7 @@ impl Columns {
 }
 
 fn gap(piece: &Piece) -> usize {
-    // Room for a mark and a space. The width of a word includes its marks.
+    // Leave room for a mark and a space. The width of a word includes its marks.
     if piece.kind == Kind::Plain { 2 } else { 0 }
 }
 

@@ -74,7 +74,7 @@ fn settled(machine: &Machine) -> Machine {
     fork
 }
 
-/// Translates a virtual address to a line of memory, by the page tables, or else by a line in the D-cache.
+/// Translates a virtual address to a line of memory, through the page tables, or else through a line in the D-cache.
 pub fn focus(machine: &Machine, va: u32) -> Option<Focus> {
     let cpu = machine.cpu();
     let mva = cpu.debug_mva(Va(va));
@@ -93,7 +93,8 @@ pub fn memory(machine: &Machine, pa: Pa) -> Memory {
     std::array::from_fn(|n| settled.cpu().debug_memory(pa.plus(4 * n as u32)))
 }
 
-/// Disassembles the next instruction, from its line in the I-cache, or else from memory: a fetch bypasses the D-cache.
+/// Disassembles the next instruction, from its line in the I-cache, or else from memory, because a fetch bypasses the
+/// D-cache.
 fn instruction(machine: &Machine) -> Option<String> {
     let cpu = machine.cpu();
     let pc = cpu.pc();

@@ -7,12 +7,12 @@ use super::sheet::{Columns, Kind, Piece, PlacedPiece, Sheet};
 
 /// Width of a character, tenths of a pixel.
 const CHARACTER: usize = 75;
-/// Distance of two rows, pixels.
+/// Distance between two rows, pixels.
 const ROW: usize = 18;
 /// Margin on all sides, pixels.
 const MARGIN: usize = 14;
 
-// Colour-blind readers can distinguish these colours, too.
+// Colour-blind readers can also distinguish these colours.
 /// Background of a change.
 const CHANGED: &str = "#fde2b3";
 /// Background of a dirty half.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Experiments on the cores of the papers, which need kernels of their own. The report shows their
-//! measured figures, or else the recorded ones.
+//! Experiments on the cores of the papers, which need kernels of their own. The report shows their measured figures, or
+//! else their recorded figures.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ use results::figures::published::Papers;
 use results::render::grid::Grid;
 use results::render::part::{Chart, Part};
 
-/// Names of the experiments. The first one runs on every core.
+/// Names of the experiments. The first experiment runs on every core.
 pub const EXPERIMENTS: [&str; 6] = [
     "cores",
     "switch-cost-ixp425",
@@ -32,9 +32,10 @@ pub struct Cores<'a> {
     name: String,
     title: String,
     lines: Vec<Line>,
-    /// Verdicts of a record. Empty for a measured experiment, whose own section shows them.
+    /// Verdicts from a record. Empty for a measured experiment, whose own section shows the verdicts.
     verdicts: Vec<Verdict>,
-    /// Published figures beside a record. Empty for a measured experiment, whose own section shows them.
+    /// Published figures beside a record. Empty for a measured experiment, whose own section shows the published
+    /// figures.
     pub beside: Vec<Pair<'a>>,
     text: String,
 }
@@ -114,7 +115,7 @@ impl<'a> Cores<'a> {
             text: self.text.clone(),
             charts: vec![Chart::new(&name, plot_headlines::bars(&lines)?)],
             tables: claims.into_iter().chain(beside).collect(),
-            // The first experiment has all cores: it stays open.
+            // The first experiment covers all cores, so its section stays open.
             folded: self.name != EXPERIMENTS[0],
         })
     }

@@ -72,7 +72,7 @@ pub struct Results<'a> {
     pub headlines: Vec<Line>,
     pub verdicts: Vec<Verdict>,
     pub beside: Vec<Pair<'a>>,
-    /// Comparison of each kernel with the first one, over seeds.
+    /// Comparison of each kernel with the first kernel, over all seeds.
     pub versus: Vec<Versus>,
     /// Warnings about the measurement. Each names a remedy.
     pub warnings: Vec<String>,
@@ -123,7 +123,7 @@ pub fn with_made_up<T>(use_it: impl FnOnce(&Material) -> T) -> T {
     use_it(&material)
 }
 
-/// Adds the verdict of the record to claims without measured figures.
+/// Adds the verdict from the record to claims without measured figures.
 fn add_recorded(e: &Experiment, verdicts: &mut [Verdict]) -> Result<()> {
     if verdicts.iter().all(|v| v.count > 0) {
         return Ok(());

@@ -45,7 +45,7 @@ struct Page {
     /// SVG text; empty without headlines.
     headline_chart: String,
     headlines: Grid,
-    /// Parts of the user's machine, then of each core; empty in the report of one experiment.
+    /// Parts for the user's machine, then for each core; empty in the report of one experiment.
     cores: Vec<Part>,
     sections: Vec<Section>,
     assumptions: Vec<Part>,
@@ -58,7 +58,7 @@ struct Section {
     title: String,
     /// Command that reproduces the section.
     command: String,
-    /// Numbers of its claims that hold, fail and are open; empty without claims.
+    /// Numbers of the section's claims that hold, fail and are open; empty without claims.
     verdict: String,
     incomplete: String,
     failed: Vec<String>,
@@ -77,8 +77,8 @@ struct Claim {
     reason: String,
 }
 
-/// Writes `index.html`, the charts and the exports into `dir`, and returns the path of the page. The
-/// parts of `first` come before those of `cores`.
+/// Writes `index.html`, the charts and the exports into `dir`, and returns the path of the page. The parts of `first`
+/// come before the parts of `cores`.
 pub fn write(
     materials: &[Material],
     first: &[Part],
@@ -262,7 +262,7 @@ fn failed(f: &Failed) -> String {
     )
 }
 
-/// Returns a table of published figures and measured ones.
+/// Returns a table of published and measured figures.
 fn beside_part(beside: &[Pair], published: &Published) -> Option<Part> {
     (!beside.is_empty()).then(|| Part {
         heading: "Comparison with the papers".into(),
@@ -313,7 +313,7 @@ fn beside_grid(beside: &[Pair]) -> Grid {
     }
 }
 
-/// Returns a table that compares each kernel with the first one, over seeds.
+/// Returns a table that compares each kernel with the first kernel, over all seeds.
 fn versus_part(results: &Results) -> Option<Part> {
     let text = versus::caption(&results.versus)?;
     Some(Part {

@@ -83,7 +83,7 @@ impl Bars<'_> {
         let paper_ratios = line.paper.iter().flat_map(|paper| &paper.ratios);
         let marks = paper_ratios.filter(|(name, _)| name == kernel);
         let marks: Vec<i32> = marks.map(|(_, ratio)| self.x(*ratio)).collect();
-        // The text starts right of the bar and of its marks.
+        // The text starts to the right of the bar and its marks.
         let text_x = marks.iter().copied().fold(end, i32::max) + 6;
         let figure = Text::new(line.cell(kernel), (text_x, y), words(12));
         // `hover` takes coordinates of the whole chart.

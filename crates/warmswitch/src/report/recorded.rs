@@ -10,7 +10,7 @@ use base::paths::{self, shown};
 use results::figures::figure::Measured;
 use results::runs::point::{Place, short_kernel};
 
-/// Parses CSV with the figures of an experiment with these kernels.
+/// Parses CSV with the figures of an experiment on these kernels.
 ///
 /// # Errors
 /// If a line is not a figure of these kernels.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Renders the tables of an experiment for the terminal. They depend only on its material.
+//! Renders the tables of an experiment for the terminal. The tables depend only on the experiment's material.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ use results::runs::point::short_kernel;
 /// Longest table of boards that the terminal shows, lines.
 const SCREEN: usize = 64;
 
-/// Renders everything that `compare` prints of an experiment.
+/// Renders everything that `compare` prints about an experiment.
 pub fn render(material: &Material) -> String {
     let results = &material.results;
     let mut text = material.kind.text(&material.told());
@@ -123,7 +123,7 @@ pub fn failed_text(failed: &[Failed]) -> String {
     failed.iter().map(line).collect()
 }
 
-/// Renders the table of published figures and measured ones.
+/// Renders the table of published and measured figures.
 pub fn published(beside: &[Pair], published: &Published) -> String {
     if beside.is_empty() {
         return String::new();

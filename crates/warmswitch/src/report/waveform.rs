@@ -25,7 +25,7 @@ pub struct Waveform<'a> {
 }
 
 impl Waveform<'_> {
-    /// Returns the first and the last nanosecond of the recording without lost edges.
+    /// Returns the first and the last nanosecond of the part of the recording that has no lost edges.
     fn span(&self) -> Result<(u64, u64)> {
         let Some(from) = self.capture.from else {
             bail!("the trigger never fired, so there is no recording to write");
@@ -147,7 +147,7 @@ mod tests {
 
     const HZ: u64 = 180_000_000;
 
-    /// Pulses of 50 us every 200 us on pin 2. Pin 0 answers each, with a growing delay.
+    /// Pulses of 50 us every 200 us on pin 2. Pin 0 answers each pulse, with a growing delay.
     fn capture() -> Capture {
         let mut edges = Vec::new();
         for n in 0..20 {
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn a_viewers_library_sees_every_edge_where_the_scope_said() {
         let mut capture = capture();
-        // The recording began without a trigger, so every edge comes after its begin.
+        // The recording began without a trigger, so every edge comes after its beginning.
         capture.from = Some(180_999_000);
         let from = nanoseconds(180_999_000, HZ);
         assert_eq!(seen(vcd(&capture), from), recorded(&capture, 0));
@@ -273,7 +273,7 @@ mod tests {
         );
     }
 
-    /// sigrok converts the file to samples, and writes their changes with times from 0 on.
+    /// sigrok converts the file to samples, and writes their changes with times that start at 0.
     #[test]
     #[ignore = "needs sigrok-cli"]
     fn sigrok_sees_every_edge_where_the_scope_said() {

@@ -2,9 +2,9 @@
 //! Compares the speed of two builds of this program. Both run at the same time on one core of the
 //! host, so that other load on the machine slows both equally.
 //!
-//! Each run is a process of its own with one repetition of all works. The host's scheduler alternates
-//! between the two processes of a pair within milliseconds. The build that starts first changes with
-//! every pair, the core with every second pair.
+//! Each run is a process of its own with one repetition of all pieces of work. The host's scheduler alternates between
+//! the two processes of a pair within milliseconds. The build that starts first changes with every pair, and the core
+//! changes with every second pair.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use base::paths;
 use base::progress::Progress;
 use results::figures::statistics::{self, Summary};
 
-/// The part that is read of the JSON that a run of a build prints.
+/// The part of a run's JSON output that this program reads.
 #[derive(Deserialize)]
 struct Printed {
     rows: Vec<Row>,
@@ -31,7 +31,7 @@ struct Row {
     ours: Cost,
 }
 
-/// Cost of a work.
+/// Cost of a piece of work.
 #[derive(Clone, Copy, Deserialize)]
 struct Cost {
     instructions: u64,
@@ -45,14 +45,13 @@ impl Cost {
     }
 }
 
-/// A work on both builds.
+/// A piece of work on both builds.
 #[derive(Debug, Serialize)]
 pub struct Comparison {
     pub work: &'static str,
-    /// Host CPU time per guest instruction of this build, divided by that of the other build, over all
-    /// pairs.
+    /// Host CPU time per guest instruction of this build, divided by the same time of the other build, over all pairs.
     pub ratio: Summary,
-    /// Guest instructions of this build and of the other one. They differ if the simulated time differs.
+    /// Guest instructions of this build and of the other build. They differ if the simulated time differs.
     pub instructions: [u64; 2],
 }
 
@@ -120,8 +119,8 @@ fn stay_on(core: usize) -> Result<()> {
         .with_context(|| format!("cannot bind this thread to core {core}"))
 }
 
-/// Starts one repetition of each work in the program's own folder, so that it reads the boards and
-/// kernels of its own source tree. An older build may not understand the descriptions of this tree.
+/// Starts one repetition of each piece of work in the program's own folder, so that it reads the boards and kernels of
+/// its own source tree. An older build may not understand the descriptions of this tree.
 fn start(program: &Path) -> Result<Child> {
     let place = program.parent().unwrap_or(Path::new("/"));
     Command::new(program)
@@ -134,8 +133,8 @@ fn start(program: &Path) -> Result<Child> {
         .with_context(|| format!("cannot run {}", paths::shown(program)))
 }
 
-/// Waits for a run and returns the costs of its works. The run cannot block on its pipes: it prints
-/// less than a pipe holds.
+/// Waits for a run and returns the costs of its pieces of work. The run cannot block on its pipes: it prints less than
+/// a pipe holds.
 fn result(program: &Path, run: Child) -> Result<Vec<Cost>> {
     let output = run
         .wait_with_output()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Speed by core: the works on a board of each core, with one kernel for all cores and programs for ARMv4T.
+//! Speed by core: the pieces of work on a board of each core, with one kernel for all cores and programs for ARMv4T.
 
 use anyhow::Result;
 use board::boot::Boot;
@@ -15,7 +15,7 @@ use supply::kernel::{self, Request};
 /// One board for each core.
 const BOARDS: [&str; 3] = [DEFAULT_BOARD, "at91rm9200", "ixp425"];
 
-/// The works on one core.
+/// The pieces of work on one core.
 pub struct OnCore {
     /// Name of the board.
     pub board: &'static str,
@@ -25,7 +25,7 @@ pub struct OnCore {
     pub ours: Vec<Ours>,
 }
 
-/// Runs all works on each core, and returns the best of `repeat` runs of each work.
+/// Runs all pieces of work on each core, and returns the best of `repeat` runs of each piece.
 pub fn on_cores(repeat: u32) -> Result<Vec<OnCore>> {
     let built = kernel::build(&Request {
         name: "plain-multi".into(),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Speed of the simulator in host CPU time on fixed guests: a boot to the shell, a guest bound by the
-//! CPU, and rings of tasks that switch. Where QEMU is installed, it runs the works for comparison.
+//! Speed of the simulator in host CPU time on fixed guests: a boot to the shell, a CPU-bound guest, and rings of tasks
+//! that switch. Where QEMU is installed, it does the same work for comparison.
 //!
-//! Host time is the CPU time of the simulating process: other load on the machine affects it less than
-//! wall-clock time. The best of several repetitions counts. Work after the boot is measured without the
-//! boot: the simulator forks the booted machine; QEMU's CPU time is read when the guest's console shows
-//! the begin and the end of the work. Speeds of both use the guest instructions that our simulator
-//! counted: QEMU does equal work, but with a different number of timer interrupts.
+//! Host time is the CPU time of the simulating process: other load on the machine affects it less than wall-clock time.
+//! The best of several repetitions counts. Work after the boot is measured without the boot: the simulator forks the
+//! booted machine; QEMU's CPU time is read when the guest's console shows the beginning and the end of the work. The
+//! speeds of both simulators use the guest instructions that our simulator counted: QEMU does equal work, but with a
+//! different number of timer interrupts.
 
 pub mod against;
 pub mod cores;
@@ -41,10 +41,10 @@ pub struct BenchWork {
     pub stock_plugin_mips: f64,
 }
 
-/// Target speed, as a multiple of QEMU's with the stock cache plugin.
+/// Target speed, as a multiple of QEMU's speed with the stock cache plugin.
 pub const AIM: f64 = 3.0;
 
-/// All works. The boot is the first.
+/// All pieces of work. The boot is the first.
 pub const WORKS: &[BenchWork] = &[
     BenchWork {
         name: "boot to the shell",
@@ -110,7 +110,7 @@ impl Guest {
     }
 }
 
-/// Result of one work on our simulator.
+/// Result of one piece of work on our simulator.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ours {
     /// Executed guest instructions.
@@ -166,7 +166,7 @@ impl Start {
     }
 }
 
-/// Runs all works on our simulator, and returns the best of `repeat` runs of each work.
+/// Runs all pieces of work on our simulator, and returns the best of `repeat` runs of each piece.
 pub fn ours(guest: &Guest, repeat: u32) -> Result<Vec<Ours>> {
     let (board, _) = boards::load(spec::DEFAULT_BOARD)?;
     let mut progress = Progress::new("simulator", u64::from(repeat) * WORKS.len() as u64);
@@ -175,7 +175,7 @@ pub fn ours(guest: &Guest, repeat: u32) -> Result<Vec<Ours>> {
     Ok(ours)
 }
 
-/// Runs all works on a board, and returns the best of `repeat` runs of each work.
+/// Runs all pieces of work on a board, and returns the best of `repeat` runs of each piece.
 fn works(
     board: &BoardSpec,
     boot: &Boot,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs the works of `bench` on QEMU, without a plugin and with the cache plugin from QEMU's sources
+//! Runs the work of `bench` on QEMU, without a plugin and with the cache plugin from QEMU's sources
 //! (`contrib/plugins/cache.c`).
 
 use std::fs;
@@ -26,10 +26,10 @@ const PLUGIN: &str = "libcache.so";
 /// Geometry of the default board's caches.
 const PLUGIN_OPTIONS: &str =
     "dcachesize=16384,dassoc=4,dblksize=32,icachesize=16384,iassoc=4,iblksize=32";
-/// CPU seconds of each work, in the order of [`WORKS`].
+/// CPU seconds of each piece of work, in the order of [`WORKS`].
 pub type Times = Vec<f64>;
 
-/// Returns the path of the cache plugin: `given`, or else the first one in [`PLUGIN_DIRS`].
+/// Returns the path of the cache plugin: `given`, or else the first plugin in [`PLUGIN_DIRS`].
 pub fn find_plugin(given: Option<&Path>) -> Result<Option<PathBuf>> {
     if let Some(path) = given {
         if !path.is_file() {
@@ -43,7 +43,7 @@ pub fn find_plugin(given: Option<&Path>) -> Result<Option<PathBuf>> {
         .find(|path| path.is_file()))
 }
 
-/// Runs all works on QEMU, and returns the best of `repeat` runs of each work.
+/// Runs all pieces of work on QEMU, and returns the best of `repeat` runs of each piece.
 pub fn times(guest: &Guest, plugin: Option<&Path>, repeat: u32) -> Result<Times> {
     let label = if plugin.is_some() {
         "QEMU with cache plugin"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of files that users add to a guest: they arrive complete, or are refused by name. Also tests boards with
-//! little RAM, and the default kernel of a board. Tests called `case_NN` are cases from the field.
+//! Tests of files that users add to a guest: they arrive complete, or the error that refuses them names them. Also
+//! tests boards with little RAM, and the default kernel of a board. Tests called `case_NN` are cases from the field.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -59,7 +59,7 @@ fn case_05_a_file_is_whole_in_the_guest_or_refused_with_what_fits() {
         let add = format!("{}:/data", file.display());
         let (text, code) = guest(&[board, &["--add", &add]].concat(), "true");
         assert_eq!(code, Some(2), "{text}");
-        // A file larger than the whole RAM has its own message.
+        // A file larger than the whole RAM gets a message of its own.
         if board[0] == "--set" {
             assert!(
                 text.contains("data: 40000000 bytes; the board's whole RAM"),
@@ -303,7 +303,7 @@ fn case_01_the_kernels_own_line_tells_why_it_refused_a_program() {
     assert!(matches!(code, Some(1 | 2)), "{text}");
     assert!(text.contains("the guest's kernel: "), "{text}");
     assert!(text.contains("KB more below the limit of 32 MB"), "{text}");
-    // A failure without kernel messages shows none.
+    // If a command fails without kernel messages, the output contains no kernel messages.
     let (text, code) = guest(&["--kernel", "fcse-guaranteed"], "false");
     assert!(
         code == Some(1) && !text.contains("the guest's kernel"),
@@ -319,7 +319,7 @@ fn a_package_of_debians_runs_with_what_it_depends_on() {
     let lua = ["--add-package", "lua5.4"];
     let (text, code) = guest(&lua, "lua5.4 -e 'print(6 * 7, _VERSION)'");
     assert!(code == Some(0) && text.contains("42\tLua 5.4"), "{text}");
-    // The package again, from the cache, and given twice.
+    // Add the package again, now from the cache, and twice.
     let twice = [&lua[..], &lua].concat();
     let (text, code) = guest(&twice, "lua5.4 -v");
     assert!(code == Some(0) && text.contains("Lua 5.4"), "{text}");

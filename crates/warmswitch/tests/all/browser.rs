@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the report in a real browser: in the widths of a desktop, a tablet and a phone, light and dark.
+//! Tests of the report in a real browser: at the widths of a desktop, a tablet and a phone, light and dark.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

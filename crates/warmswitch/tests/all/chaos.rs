@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of chaos: the guest `mm_chaos` alone, on QEMU, which has no caches, and on the board; and seeds under the
+//! Tests of chaos: the guest `mm_chaos` alone, both on QEMU, which has no caches, and on the board; and seeds under the
 //! checker.
 
 use std::path::{Path, PathBuf};
@@ -101,8 +101,8 @@ const BROKEN: [&str; 5] = [
     "fcse-range-keeps-code",
 ];
 
-/// Maps new code where other code was; every other seed meets the bug. The second mapping keeps the page table alive,
-/// because the kernel flushes everything below a page table that it frees.
+/// Maps new code where other code was. About half of the seeds trigger the bug. The second mapping keeps the page table
+/// alive, because the kernel flushes everything below a page table that it frees.
 const CODES: &str = "mc5.2.0 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 \
                      mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2";
 
@@ -123,7 +123,7 @@ fn seeds_find_what_is_missing_are_kept_and_lead_back_to_the_instruction() {
     assert_eq!(code, Some(1), "{text}");
     let place = text.split("--gdb ").nth(1).expect("a replay");
     let place = place.split(' ').next().unwrap_or_default();
-    // The program waits for a gdb that does not come. A place of another run is refused.
+    // The program waits for a gdb that never connects. A place from another run is refused.
     let (code, _) = ended(
         &[
             &one[..],

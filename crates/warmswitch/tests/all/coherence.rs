@@ -58,7 +58,7 @@ fn wrong_usage_is_named_and_ends_with_2_and_ends_a_bisection() {
         let message = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
         assert!(message.contains(part), "{arguments:?}: {message}");
-        // With 2, `git bisect run` would take every commit for a bad one.
+        // With exit code 2, `git bisect run` would treat every commit as bad.
         let output = coherence(&[arguments, &["--bisect"]].concat());
         assert_eq!(output.status.code(), Some(128), "{arguments:?}");
     }
@@ -87,7 +87,7 @@ fn the_cost_is_that_of_the_same_cycles() {
 #[test]
 #[ignore = "needs the kernel"]
 fn a_guest_that_does_not_get_to_the_end_is_no_passed_test() {
-    // A file that looks like a compressed archive.
+    // This file looks like a compressed archive.
     let root = std::env::temp_dir().join(format!("warmswitch-root-{}.gz", std::process::id()));
     std::fs::write(&root, b"\x1f\x8b\x08").expect("the temporary directory takes a file");
     let output = coherence(&["--tap", "--initrd", root.to_str().expect("a plain name")]);
@@ -103,8 +103,8 @@ fn a_guest_that_does_not_get_to_the_end_is_no_passed_test() {
 #[test]
 #[ignore = "needs the kernel"]
 fn the_plain_kernel_gives_no_report_but_those_with_a_reason() {
-    // The first two skipped tests are half of the suite's instructions, and repeat the work of other tests. The third
-    // does not meet its race here.
+    // The first two skipped tests execute half of the suite's instructions, and repeat the work of other tests. In the
+    // third test, the race does not occur here.
     let rest = "mm_suite --rounds 1 --skip four_hundred --skip crowd_under_pressure --skip direct_races_reader";
     let output = coherence(&["--keep-going", "--json", "--", rest]);
     let text = stdout(&output);
@@ -145,8 +145,8 @@ fn a_cut_out_clean_of_a_page_table_entry_is_reported_with_who_wrote_it() {
 #[ignore = "needs the kernel"]
 fn gdb_stands_before_the_instruction_that_a_report_tells_of() {
     let test = ["mm_suite", "--only", "fork_cow"];
-    // Which report comes first depends on the kernel's layout. A stale read is needed: a lost write shows in no
-    // register.
+    // Which report comes first depends on the kernel's layout. The test needs a stale read, because no register shows a
+    // lost write.
     let mutant = [
         "--mutant",
         "switch-keeps-dcache",
@@ -178,7 +178,7 @@ fn gdb_stands_before_the_instruction_that_a_report_tells_of() {
     let text = stdout(&output);
     let pc = &report["used"]["by"]["pc"];
     assert!(text.contains(&format!("pc {pc}\n")), "{report}\n{text}");
-    // The loaded value is the old one.
+    // The loaded value is the old value.
     let got = report["used"]["got"].as_u64().expect("a number");
     assert!(text.contains(&format!("{got:#x} ")), "{report}\n{text}");
 }
@@ -204,7 +204,7 @@ fn git(dir: &Path, arguments: &[&str]) -> String {
     stdout(&output)
 }
 
-/// Each commit contains the options of a run, instead of a source tree to build. One commit does not boot.
+/// Each commit contains the options of a run, instead of a source tree to build. The run of one commit does not boot.
 #[test]
 #[ignore = "needs the kernel"]
 fn git_bisect_run_finds_the_commit_that_brought_a_bug_and_passes_over_one_that_does_not_boot() {
@@ -241,7 +241,8 @@ fn git_bisect_run_finds_the_commit_that_brought_a_bug_and_passes_over_one_that_d
     assert!(log.contains("skip"), "{log}");
 }
 
-/// `truncate_inode_partial_folio` has a known bug, which is suppressed. The mutant takes its flush out, too.
+/// `truncate_inode_partial_folio` has a known bug, which is suppressed. The mutant also removes the flush of that
+/// function.
 #[test]
 #[ignore = "needs the kernel"]
 fn a_suppression_hides_its_own_bug_and_not_the_lack_of_another_operation_beside_it() {
@@ -301,7 +302,7 @@ fn more_left_out_than_a_baseline_allows_is_3_and_bad_and_without_one_a_commit_is
         assert_eq!(code, Some(0), "{printed}");
         assert!(!printed.contains("no baseline"), "{printed}");
     }
-    // Now the baseline is that of a kernel that met the bug once or twice.
+    // Now the baseline belongs to a kernel in which the bug occurred once or twice.
     let text = std::fs::read_to_string(&file).expect("it was written");
     let (before, _) = text.split_once("times = [").expect("a count");
     std::fs::write(&file, before.to_string() + "times = [1, 2] }\n").expect("it is ours");
@@ -316,7 +317,7 @@ fn more_left_out_than_a_baseline_allows_is_3_and_bad_and_without_one_a_commit_is
     let tap = ["--baseline", path, "--tap"];
     let (_, printed) = run(&tap);
     assert!(printed.contains("not ok 1 - hole_punched:"), "{printed}");
-    // Exceeding the baseline counts more than the failed command.
+    // The exceeded baseline takes precedence over the failed command.
     let fails = "mm_suite --only hole_punched --rounds 3; false";
     let text = std::fs::read_to_string(&file).expect("it was written");
     let (before, after) = text.split_once("command = ").expect("a command");

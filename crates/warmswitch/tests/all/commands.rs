@@ -27,7 +27,7 @@ fn with_input(arguments: &[&str], input: &[u8]) -> Output {
         .spawn()
         .expect("the program starts");
     let mut stdin = child.stdin.take().expect("a pipe");
-    // If the program refuses its arguments, it does not read, and the write fails.
+    // If the program refuses its arguments, it does not read its input, and the write fails.
     let _ = stdin.write_all(input);
     drop(stdin);
     child.wait_with_output().expect("it ends")
@@ -103,7 +103,7 @@ fn a_program_that_is_not_there_is_no_good_commit() {
     };
     let (_, code) = coherence(&["--", "true; nosuchprogram"]);
     assert_eq!(code, Some(2));
-    // `git bisect run` skips a commit at 125.
+    // `git bisect run` skips a commit at exit code 125.
     let (_, code) = coherence(&["--bisect", "--", "true; nosuchprogram"]);
     assert_eq!(code, Some(125));
     // A failed command proves nothing about the commit; a wrong option is not the commit's fault.
@@ -157,7 +157,8 @@ fn a_guest_that_has_come_to_its_end_ends_the_run_with_its_last_words() {
     let message = err(&output);
     assert_eq!(output.status.code(), Some(1), "{message}");
     assert!(message.contains("Kernel panic - not syncing"), "{message}");
-    // A damaged zImage may unpack to anything. With these bytes it is stuck in a loop, and the watchdog ends it soon.
+    // A damaged zImage may unpack to anything. With these bytes, it is stuck in a loop, and the watchdog soon ends the
+    // run.
     let mut zimage = fs::read(plain_kernel("zimage")).unwrap();
     let quarter = zimage.len() / 4;
     zimage[quarter..quarter + 64].fill(0x55);
@@ -199,7 +200,7 @@ fn changed_tree(dir: &Path, change: impl Fn(&mut Tree)) -> PathBuf {
 #[ignore = "needs the kernel"]
 fn the_timers_count_what_the_device_tree_says() {
     let dir = scratch("clock");
-    // 1 MHz, as in the kernel's own versatile-pb.dts.
+    // The clock runs at 1 MHz, as in the kernel's own versatile-pb.dts.
     let dtb = changed_tree(&dir, |tree| {
         let clock = tree.node("/core-module/clock-1000000").unwrap();
         clock.set_u32("clock-div", 24);
@@ -294,7 +295,7 @@ pub fn proof_with(name: &str, source: &str, flags: &[&str]) -> String {
     all.entry(name.to_string()).or_insert_with(compile).clone()
 }
 
-/// Returns the argument of `--mutant` for a mutant that a program of `linux/6.12/proofs` shows.
+/// Returns the argument of `--mutant` for a mutant whose bug a program of `linux/6.12/proofs` shows.
 pub fn proofs_mutant(name: &str) -> String {
     format!("{PROOFS}/mutants.toml:{name}")
 }

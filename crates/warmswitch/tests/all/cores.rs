@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of Linux with FCSE on the papers' own cores. One kernel has code for all of them; each core has programs for
-//! its architecture.
+//! Tests of Linux with FCSE on the papers' own cores. One kernel contains code for all of these cores; each core runs
+//! programs for its own architecture.
 
 use crate::commands::{number_after, proof, proofs_mutant, warmswitch};
 use crate::explain::charged_as_counted;
@@ -41,7 +41,7 @@ fn on_each_core_every_cycle_is_charged_and_nothing_changes() {
     }
 }
 
-/// An XScale cleans a line with one instruction and invalidates it with the next.
+/// An XScale cleans a line with one instruction and invalidates the line with the next instruction.
 #[test]
 #[ignore = "needs the kernel"]
 fn what_is_written_to_a_line_in_the_middle_of_its_flush_is_not_lost() {
@@ -63,7 +63,7 @@ fn what_is_written_to_a_line_in_the_middle_of_its_flush_is_not_lost() {
     }
 }
 
-/// Three threads flush the whole cache; each flush begins in the middle of another one.
+/// Three threads flush the whole cache; each flush begins in the middle of another flush.
 #[test]
 #[ignore = "needs the kernel"]
 fn flushes_of_the_whole_cache_in_the_middle_of_each_other_leave_nothing_old() {

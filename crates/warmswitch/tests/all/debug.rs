@@ -7,7 +7,7 @@ use crate::plain_kernel;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_warmswitch");
 
-/// Runs gdb with these commands on a board that has not yet executed an instruction; returns its output.
+/// Runs gdb with these commands on a board that has not yet executed an instruction; returns gdb's output.
 fn gdb(commands: &[&str]) -> String {
     let connect = format!("target remote | {PROGRAM} debug --stdio");
     let mut gdb = Command::new("gdb-multiarch");
@@ -66,7 +66,7 @@ fn gdb_stops_at_a_kernel_function_and_shows_registers_and_memory() {
             "<start_kernel+4>",
         ],
     );
-    // gdb prints the output of `monitor` in another place.
+    // gdb prints the output of `monitor` elsewhere.
     in_order(&text, &["mode Supervisor", "pid 0"]);
 }
 

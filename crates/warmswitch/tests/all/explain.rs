@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of `profile` and `explain`: the sums are the cycles of the clock, and observing a board does not change its
+//! Tests of `profile` and `explain`: the sums equal the cycles of the clock, and observing a board does not change its
 //! cycles.
 
 use std::collections::BTreeMap;
@@ -63,7 +63,7 @@ fn every_cycle_is_charged_and_they_are_those_of_a_board_nobody_looks_at() {
     }
 }
 
-/// Asserts that causes, tasks and functions each sum to the cycles of a run without the profiler.
+/// Asserts that the cycles of causes, tasks and functions each add up to the cycles of a run without the profiler.
 pub fn charged_as_counted(board: &str, kernel: &str, command: &str) {
     let rest = ["--board", board, "--kernel", kernel, "--", command];
     let on = |verb: &[&str]| output(&[verb, &rest].concat());
@@ -89,7 +89,8 @@ pub fn charged_as_counted(board: &str, kernel: &str, command: &str) {
 #[test]
 #[ignore = "needs the kernel"]
 fn a_latency_is_the_sum_of_its_parts_whatever_they_are_told_by() {
-    // Once with load, and once on an idle board, as one line that is quoted as a whole for the guest's shell.
+    // The test runs once with load, and once on an idle board. Each command is one line, which is quoted as a whole for
+    // the guest's shell.
     for command in [
         "hackbench -g 1 -l 100000 > /dev/null & cyclictest -l 80 -p 50 -q -h 1000",
         "cyclictest -l 80 -p 50 -q -h 1000",
@@ -220,7 +221,7 @@ fn files_for_other_programs_have_every_cycle_and_the_worst_latencies() {
     let in_schedule = |line: &&str| line.contains(";schedule;__schedule;D-cache misses ");
     let mut of_sleeps = folded.lines().filter(|line| line.starts_with(sleeps));
     assert!(of_sleeps.any(|line| in_schedule(&line)));
-    // In the stacks, the cycles of a function without its callees must be those of the table.
+    // In the stacks, the cycles of a function without its callees must equal the cycles in the table.
     let mut by_function: BTreeMap<&str, u64> = BTreeMap::new();
     for line in folded.lines() {
         let function = line.rsplit(';').nth(1).unwrap();
@@ -361,8 +362,8 @@ fn inclusive(folded: &str, function: &str) -> u64 {
     lines.filter_map(count).sum()
 }
 
-/// Every tenth wake-up comes just after a tick. `profile` must find by itself that the tick makes it late, and by how
-/// many cycles. Without the tick's work the wake-ups come earlier by this time.
+/// Every tenth wake-up comes just after a tick. `profile` must find by itself that the tick makes this wake-up late,
+/// and by how many cycles. Without the tick's work, the wake-ups come earlier by the same time.
 #[test]
 #[ignore = "needs the kernel"]
 fn what_makes_latencies_long_is_named_and_without_it_they_are_not() {
@@ -405,7 +406,7 @@ fn what_makes_latencies_long_is_named_and_without_it_they_are_not() {
     assert!((0.75..1.05).contains(&share), "{earlier} of {a_tick}");
 }
 
-/// Of the functions whose sections another task ends, takes the most frequent one. Returns the time of its longest
+/// Selects the most frequent of the functions whose sections another task ends. Returns the time of its longest
 /// section, in us, and the entries of all functions.
 fn longest_switch(kernel: &str) -> (f64, Vec<Value>) {
     let command = "lat_ctx -P -s 0 -n 100 2";
@@ -421,7 +422,7 @@ fn longest_switch(kernel: &str) -> (f64, Vec<Value>) {
     assert_eq!(code, Some(0), "{error}");
     let document: Value = serde_json::from_str(&text).expect("JSON");
     let all = document["sections"].as_array().expect("a list").clone();
-    // The rare ones are switches at the end of a process.
+    // The rare sections are switches at the end of a process.
     let switched = all.iter().filter(|section| section["switched"] == true);
     let own = switched.max_by_key(|section| number(&section["times"]));
     let us = own.and_then(|section| section["us"].as_f64());

@@ -3,7 +3,7 @@
 //! kernels.
 //!
 //! QEMU runs the kernel `fcse-checks`. QEMU's TLB removes entries by virtual instead of modified address, and is right
-//! only with a kernel that empties it at each entry.
+//! only with a kernel that empties the TLB at each entry.
 
 use std::process::{Command, Output, Stdio};
 
@@ -47,8 +47,8 @@ const BEYOND_THE_LIMITS: &[&str] = &[
     "grows_to_slot",
 ];
 
-/// Returns whether a test may skip because it missed its race: two tests anywhere, the others on QEMU, whose timing
-/// differs.
+/// Returns whether a test may be skipped because it missed its race: two tests anywhere, the others only on QEMU, whose
+/// timing differs.
 fn may_be_missed(test: &str, options: &[&str]) -> bool {
     let rare = ["direct_races_reader", "fork_races_leaver"].contains(&test);
     let race = test.contains("_races_")
@@ -91,7 +91,7 @@ fn what_is_beyond_the_limits_passes_in_best_effort_mode() {
     let best_effort = ["--kernel", "fcse-best-effort"];
     let tests = BEYOND_THE_LIMITS.iter().chain(&["apart_from_dead"]);
     let only: String = tests.map(|test| format!(" --only {test}")).collect();
-    // `crowd_under_pressure` takes as long as all the others.
+    // `crowd_under_pressure` takes as long as all other tests together.
     let command = format!("mm_suite --rounds 1{only} --skip crowd_under_pressure");
     let output = guest(&best_effort, &command);
     passed(&output, &best_effort, &[]);
@@ -177,7 +177,7 @@ fn what_outlives_a_process_in_the_caches_shows_on_the_board_alone() {
 }
 
 /// Runs programs of `linux/6.12/proofs` that no test of `mm_suite` covers. The kernel removes the TLB entry together
-/// with the page-table entry, so no round meets the case. With the mutant, every round fails.
+/// with the page-table entry, so the case occurs in no round. With the mutant, every round fails.
 #[test]
 #[ignore = "needs the kernel"]
 fn nobody_stores_to_a_shared_page_when_its_entry_is_gone() {
@@ -199,8 +199,8 @@ fn nobody_stores_to_a_shared_page_when_its_entry_is_gone() {
     }
 }
 
-/// Runs a proof on the kernels of both modes, and with each of the mutants. Returns the outputs, each with whether the
-/// proof must find everything right.
+/// Runs a proof on the kernels of both modes, and with each of the mutants. Returns the outputs. The flag of each
+/// output tells whether the proof must find everything right.
 fn entered(command: &str, mutants: &[&str]) -> Vec<(bool, String)> {
     let program = proof(command.split(' ').next().expect("a name"));
     let mutants = mutants.iter().map(|name| proofs_mutant(name));
@@ -268,7 +268,8 @@ fn all_pages_that_a_thread_enters_while_another_one_takes_them_away_are_fresh() 
     }
 }
 
-/// Compares times of the board, which do not vary. With a flush of each page, these took 4675 and 2145 us.
+/// Compares times of the board, which do not vary. With a flush of each page, the two measured operations took 4675 and
+/// 2145 us.
 #[test]
 #[ignore = "needs the kernel"]
 fn a_table_is_entered_and_shared_pages_grow_cold_without_a_flush_of_each() {
@@ -287,7 +288,7 @@ fn a_table_is_entered_and_shared_pages_grow_cold_without_a_flush_of_each() {
 
 /// Programs with a large uninitialized array. If array and stack do not fit below 32 MB, best-effort mode moves the
 /// stack to the other end of the address space. Guaranteed mode ends the program with SIGSEGV before its first
-/// instruction, and says so.
+/// instruction, and logs the reason.
 #[test]
 #[ignore = "needs kernels"]
 fn a_large_array_and_the_stack_lie_apart_or_the_program_is_refused() {

@@ -151,7 +151,7 @@ fn cyclic_takes_cyclictests_options_and_keeps_every_latency() {
 
 #[test]
 fn packets_are_timed_and_a_device_that_is_not_there_is_named() {
-    // One after the other, because both use the same ports. Another program may hold the ports.
+    // The tools run one after the other, because both use the same ports. Another program may hold the ports.
     for tool in ["reply", "period"] {
         let run = &runs(&[tool, "--quick", "--json"])[0];
         if run["failed"].is_null() {
@@ -232,7 +232,7 @@ fn under_debians_kernel_the_papers_lines_are_there_and_only_bitmaps_that_differ_
     let of = |name: &str| minimum(cases, name, 0);
     assert!(of("none") < of("port-80"));
     assert_eq!(of("port-80"), of("port-65535"));
-    // Two copies of 8 KB less 24 bytes, at least one instruction per 8 bytes.
+    // Two copies of 8 KB minus 24 bytes need at least one instruction per 8 bytes.
     let (low, high) = (of("own-80"), of("own-65535"));
     assert!(high - low >= 2 * (8192 - 24) / 8, "{low} and {high}");
     assert!(
@@ -308,7 +308,7 @@ fn built_for_a_product(name: &str) -> (PathBuf, String) {
     (dir, program)
 }
 
-/// Works like a user with a product: builds the program, runs it there, and reads its log here.
+/// Works like a user with a product: builds the program, runs it on the product, and reads its log here.
 #[test]
 #[ignore = "needs the kernel"]
 fn a_products_log_gives_the_documents_that_this_machine_gives() {
@@ -356,7 +356,7 @@ fn a_products_log_gives_the_documents_that_this_machine_gives() {
     );
     assert_eq!(documents[1]["tool"], "memory");
     assert_eq!(documents[1]["cpu"], 0);
-    // A console log that is cut off.
+    // This console log is cut off.
     std::fs::write(
         &log,
         &printed[..printed.find("\"tool\":\"memory\"").expect("its line")],
@@ -376,7 +376,7 @@ fn a_products_log_gives_the_documents_that_this_machine_gives() {
     std::fs::remove_dir_all(&dir).expect("it is there");
 }
 
-/// `calibrate` must find the numbers of a changed board from the output of the product's program on it.
+/// `calibrate` must find the numbers of a changed board from the output of the product's program on that board.
 #[test]
 #[cfg(feature = "every-kernel")]
 #[ignore = "needs the kernel, and a minute"]
@@ -434,7 +434,7 @@ fn a_file_that_is_no_result_is_named_before_anything_is_measured() {
     );
 }
 
-/// Runs `host read` on a file of other programs; returns exit code and output.
+/// Runs `host read` on a file that another program wrote; returns exit code and output.
 fn read_file(name: &str) -> (Option<i32>, String) {
     let path = format!(
         "{}/../host/src/import/fixtures/{name}",

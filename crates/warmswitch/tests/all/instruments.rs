@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
-/// Runs `warmswitch VERB` with these options. Returns its JSON, and the file that `option` asks for.
+/// Runs `warmswitch VERB` with these options. Returns its JSON, and the content of the file that `option` writes.
 fn recorded(verb: &str, option: &str, options: &[&str], guest: &[&str]) -> (Value, Vec<u8>) {
     // The tests of this file run at the same time.
     static COUNT: AtomicUsize = AtomicUsize::new(0);

@@ -11,7 +11,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_warmswitch");
 /// Words that the lesson's program stores, and instructions of its functions.
 const WORDS: [&str; 4] = ["11111111", "22222222", "e3a00001", "e3a00002"];
 
-/// A command of the document, with its output there.
+/// A command of the document, with its output in the document.
 struct Shown {
     command: String,
     output: String,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of `warmswitch look`. tests/tutorials.rs tests its lesson.
+//! Tests of `warmswitch look`. tests/tutorials.rs tests the lesson in docs/use/LESSON.md.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

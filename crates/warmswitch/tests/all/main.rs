@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the program as users run it. They are one binary, so that long and short tests run at the same time.
+//! Tests of the program as users run it. All tests are in one binary, so that long and short tests run at the same
+//! time.
 
 mod added;
 mod boots;

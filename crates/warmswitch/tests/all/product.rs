@@ -2,9 +2,10 @@
 //! Tests of the variant `product`, with and without FCSE: its features on the board, memory that the kernel shares with
 //! processes, and known failures. `cargo xtask ci --all` runs them; `make test` does not build these kernels.
 //!
-//! A test `known_to_fail_...` asserts a known failure, which is plain Linux's own unless the test says otherwise. The
-//! test fails when the bug is fixed. Then reverse its assertion (no round may fail), rename the test, and mark the
-//! section in docs/understand/LINUX-FINDINGS.md as fixed, or remove the limit from docs/understand/LIMITS.md.
+//! A test `known_to_fail_...` asserts a known failure, which is plain Linux's own unless the test's comment states
+//! otherwise. The test fails when the bug is fixed. Then reverse its assertion (no round may fail), rename the test,
+//! and mark the section in docs/understand/LINUX-FINDINGS.md as fixed, or remove the limit from
+//! docs/understand/LIMITS.md.
 
 use crate::commands::{number_after, proof, warmswitch};
 use crate::fcse::output_text;
@@ -16,8 +17,8 @@ const PRODUCT_SH: &str = concat!(
     "/../../linux/6.12/proofs/product.sh"
 );
 
-/// Runs a program of `linux/6.12/proofs` on a kernel. Returns whether it found everything right, and its output. It
-/// must run to its end.
+/// Runs a program of `linux/6.12/proofs` on a kernel. Returns whether it found everything right, and its output. The
+/// program must run to its end.
 fn says(kernel: &str, command: &str) -> (bool, String) {
     says_with(kernel, "16K", command)
 }
@@ -197,13 +198,13 @@ fn memory_of_the_kernel_is_right_where_a_switch_comes_between() {
         ] {
             holds(kernel, command);
         }
-        // Only in a large cache does data stay that the kernel wrote before the first page was mapped.
+        // Data that the kernel wrote before the first page was mapped stays only in a large cache.
         holds_with(kernel, "128K", "perf_ring 20");
     }
 }
 
-/// Returns the number of switches and of flushing switches, and the time of a hop between two processes with `beside`
-/// running and before, in ns.
+/// Returns the number of switches and of flushing switches, and the time of a hop between two processes, in ns, while
+/// `beside` runs and before `beside` runs.
 fn bystanders(kernel: &str, beside: &str) -> [u32; 4] {
     let (program, binder) = (proof("bystander"), proof("binder_words"));
     let command = format!("mount -t debugfs debugfs /sys/kernel/debug; {beside}");
@@ -214,7 +215,7 @@ fn bystanders(kernel: &str, beside: &str) -> [u32; 4] {
     ["switches: ", "flushed: ", "ns a hop: ", "before: "].map(|what| number_after(&text, what))
 }
 
-/// A process that pins pages, or maps memory of the kernel, causes no flushes in switches of other processes.
+/// A process that pins pages, or maps memory of the kernel, causes no flushes in switches between other processes.
 #[test]
 #[ignore = "needs kernels"]
 fn a_process_that_pins_pages_or_maps_the_kernels_costs_others_nothing() {
@@ -229,7 +230,8 @@ fn a_process_that_pins_pages_or_maps_the_kernels_costs_others_nothing() {
             "binder_words 5; bystander 500",
         ] {
             let found = bystanders(kernel, beside);
-            // Two switches for each of the ring's 500 hops. Others are to and from the process that pins.
+            // Two switches for each of the ring's 500 hops. The other switches are to and from the process that pins
+            // pages.
             let others = found[0].saturating_sub(2 * 500);
             assert!(found[1] <= 2 * others, "{kernel}, {beside}: {found:?}");
             assert!(
@@ -237,7 +239,7 @@ fn a_process_that_pins_pages_or_maps_the_kernels_costs_others_nothing() {
                 "{kernel}, {beside}: {found:?}"
             );
         }
-        // If the pinning process runs, too, each switch to and from it flushes.
+        // If the pinning process also runs, each switch to and from that process flushes.
         let found = bystanders(kernel, "bystander 500 uring run");
         let others = found[0] - 2 * 500;
         assert!(found[1] <= 2 * others, "{kernel}: {found:?}");
@@ -296,15 +298,15 @@ fn known_to_fail_rings_of_the_kernel_without_a_switch() {
     }
 }
 
-/// The output begins with the count. `plain-fixes` and FCSE fail, too.
+/// The output begins with the count. `plain-fixes` and the kernels with FCSE also fail.
 #[test]
 #[ignore = "needs kernels"]
 fn known_to_fail_a_call_that_writes_its_own_source_reads_old_words() {
     fails(PLAIN, "writev_overlap 100", "");
 }
 
-/// Within one process the bug is plain Linux's. Between two processes it is a bug of FCSE in guaranteed mode. It needs
-/// a large cache, because the kernel's old line does not stay long enough in a small one.
+/// Within one process, the bug is plain Linux's. Between two processes, it is a bug of FCSE in guaranteed mode. The bug
+/// needs a large cache, because the kernel's old line does not stay long enough in a small one.
 #[test]
 #[ignore = "needs kernels"]
 fn known_to_fail_a_build_id_is_recorded_as_the_kernel_last_saw_it() {

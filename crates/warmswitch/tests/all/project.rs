@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes projects for tests: our data, with an `out` of their own.
+//! Makes projects for tests: each project has our data, and an `out` of its own.
 
 use std::fs;
 use std::os::unix::fs::symlink;

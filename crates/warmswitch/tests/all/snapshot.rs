@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of snapshots: a run from a snapshot gives the same results as a run from a boot, also if the snapshot is
+//! Tests of snapshots: a run from a snapshot gives the same results as a run from a boot, even if the snapshot is
 //! damaged.
 
 use std::fs;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests that a table shows what the command asks for, whatever else is stored, and marks unequal numbers of runs.
+//! Tests that a table shows only what the command asks for, even if other runs are stored, and that it marks unequal
+//! numbers of runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,7 +29,7 @@ fn warmswitch(project: &Path, line: &str) -> Ended {
     }
 }
 
-/// Returns the standard output. Any exit code but 2 is accepted, because a claim of the table may not hold.
+/// Returns the standard output. Any exit code except 2 is accepted, because a claim of the table may not hold.
 fn shown(project: &Path, line: &str) -> String {
     let ended = warmswitch(project, line);
     assert_ne!(ended.code, Some(2), "{line}: {}", ended.error);
@@ -70,7 +71,7 @@ fn a_table_shows_what_was_asked_for_whatever_is_stored() {
         "{alone}"
     );
     let page = report(&dir, asked);
-    // Runs of other boards, and of another seed of this board.
+    // Store runs of other boards, and runs with another seed on this board.
     let own = shown(&dir, "run few");
     let seed = shown(&dir, "run few --board sam9263 --seed 2");
     assert_eq!(shown(&dir, "run few --board sam9263"), alone);

@@ -124,7 +124,7 @@ fn what_there_is_can_be_listed_for_people_and_for_programs() {
     }
 }
 
-/// Looks like a compressed archive.
+/// Bytes that look like a compressed archive.
 const SOME_ARCHIVE: &[u8] = b"\x1f\x8b\x08";
 
 /// Returns a device tree with only a root and its cell sizes.
@@ -222,7 +222,7 @@ fn messages_that_cannot_be_written_are_dropped_and_the_exit_code_stays() {
 #[test]
 fn a_reader_that_goes_away_ends_the_program_as_a_shell_counts_it() {
     let program = env!("CARGO_BIN_EXE_warmswitch");
-    // The second command ends without reading; the pipe takes less than all completions.
+    // The second command ends without reading; the pipe holds less than all completions.
     let line = format!("{{ '{program}' completions bash; echo $? >&2; }} | true");
     let output = Command::new("sh").args(["-c", &line]).output();
     let message = output.expect("a shell starts").stderr;
@@ -245,7 +245,7 @@ fn in_empty_home(arguments: &[&str]) -> Output {
 }
 
 /// Bad options that all verbs share, and bad options of each verb, with a part of the expected message. `-- true` is
-/// appended to each line. Its words are separated by spaces.
+/// appended to each line. Spaces separate the words of a line.
 const BAD: [(&str, &str); 62] = [
     ("guest --board nonsuch", "nonsuch"),
     ("guest --set nonsuch=1", "nonsuch"),

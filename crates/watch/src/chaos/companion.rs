@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Observers that can run together with chaos: the checker, or none.
+//! Observers that can run together with chaos: the checker, or no observer.
 
 use super::Chaos;
 use crate::checker::Checker;
@@ -9,7 +9,7 @@ use board::{Observed, Observer};
 
 /// An observer that can run together with chaos.
 pub trait Companion: Observer {
-    /// Runs the core with chaos and this observer ([`Observer::run_core`]). It is compiled in this crate.
+    /// Runs the core with chaos and this observer ([`Observer::run_core`]). The function is compiled in this crate.
     fn run_core_of_both(cpu: &mut Cpu<Observed<Chaos<Self>>>, limit: u64) -> Exit
     where
         Self: Sized;

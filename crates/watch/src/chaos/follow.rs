@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Follows an interrupt: the instruction that it interrupts, and how a process other than the woken one next enters the
-//! kernel.
+//! Follows an interrupt: the instruction that it interrupts, and the next entry into the kernel by a process other than
+//! the woken one.
 
 use super::{Chaos, FAULT, USER};
 use arm::Context;
@@ -19,7 +19,8 @@ pub(super) enum Followed {
     Asked,
     /// It interrupted the kernel at this address.
     Taken(u32),
-    /// It interrupted the kernel at the first address, and woke a task in the address space with this table base.
+    /// It interrupted the kernel at the address in the first field, and woke a task in the address space with the table
+    /// base in the second field.
     Woken(u32, u32),
 }
 

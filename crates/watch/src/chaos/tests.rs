@@ -143,7 +143,7 @@ fn test_and_clean_is_maintenance() {
     assert_eq!(occasions, [(10, 3), (14, 3), (10, 3), (14, 3)]);
 }
 
-/// Regression test: 90 of 278 points named a window without an occasion.
+/// Regression test: 90 of 278 points reported a window although no occasion had come.
 #[test]
 fn an_interrupt_without_an_occasion_has_the_window_anywhere() {
     // Longest delay after the occasion, in instructions.
@@ -153,7 +153,7 @@ fn an_interrupt_without_an_occasion_has_the_window_anywhere() {
         let mut script = Scripted::new(seed, places());
         let mut last: BTreeMap<Window, u32> = BTreeMap::new();
         for n in 0..400_000 {
-            // Mostly user land, which has no occasions.
+            // Mostly user instructions, which are not occasions.
             let (pc, word, window) = match n % 5_000 {
                 4_000 => (0xc000_0100, 0, None),
                 4_001 => (0xc000_0104, 0, Some(Window::Unmasked)),

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls of the functions that suppressions name: which of them were called between the events of a report.
+//! Calls of the functions that suppressions name. The log shows which of these functions were called between the events
+//! of a report.
 
 use super::calls::{Call, Calls, Node, Stack, concerns};
 use arm::Mva;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-/// Number of calls kept: the newest of all these functions together.
+/// Number of calls kept: the newest calls of all these functions together.
 const KEPT: usize = 1 << 16;
 /// Number of resumed tasks kept: the newest.
 const BACK: usize = 1 << 10;
-/// Number of calls that are searched for those of a writer's callers.
+/// Number of calls that are searched for calls by a writer's callers.
 const SEARCHED: usize = 1 << 12;
 /// Log2 of FCSE's slot size. FCSE processes pass addresses below the slot size to the kernel.
 const SLOT: u32 = 25;
@@ -33,20 +34,21 @@ pub struct Bits {
     pub mask: u32,
 }
 
-/// Functions that distinguish reports: one list for each question that suppressions ask.
+/// Functions that distinguish reports: one list for each question that a suppression can contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Apart {
-    /// Is it among the callers of the access or of the writer?
+    /// Is the function among the callers of the access or of the writer?
     pub callers: Vec<Range<u32>>,
-    /// Did the writer's callers call it after the write, before one of them was called again?
+    /// Did the writer's callers call the function after the write, and before one of these callers was called again?
     pub then_called: Vec<Range<u32>>,
-    /// Was the line filled during the call of it that led to the write, before the write?
+    /// Was the line filled before the write, but during the call of the function that led to the write?
     pub filled_in: Vec<Range<u32>>,
-    /// Since the line was filled, did the process that used or wrote the data call it with an address of the data?
+    /// Since the line was filled, did the process that used or wrote the data call the function with an address of the
+    /// data?
     pub called_since_fill: Vec<Given>,
-    /// Was it called since the data was written?
+    /// Was the function called after the data was written?
     pub called_since: Vec<Range<u32>>,
-    /// Was another task switched out inside it when the data was written?
+    /// Was another task switched out inside the function when the data was written?
     pub suspended_in: Vec<Range<u32>>,
 }
 
@@ -103,7 +105,7 @@ pub struct Between {
     pub called_since: Vec<u32>,
     /// [`Apart::suspended_in`].
     pub suspended_in: Vec<u32>,
-    /// Whether the kept calls reach back to the write. If not, it is unknown which functions were not called since.
+    /// Whether the kept calls reach back to the write. If not, functions without a kept call may have been called too.
     pub is_whole: bool,
     /// Whether the kept calls reach back to the fill.
     pub is_whole_since_fill: bool,
@@ -118,7 +120,7 @@ pub(super) struct Events {
     pub stack: Stack,
     /// Cycle in which the line or TLB entry used was filled.
     pub filled: Option<u64>,
-    /// Modified virtual addresses of the data: that of the use and that of the write.
+    /// Modified virtual addresses of the data: the address of the use and the address of the write.
     pub addresses: [Mva; 2],
     /// Translation table bases of the use and of the write.
     pub tables: [u32; 2],
@@ -127,7 +129,7 @@ pub(super) struct Events {
 /// The newest calls of the functions.
 #[derive(Clone, Default)]
 pub(super) struct CallLog {
-    /// Addresses of first instructions, sorted, and a Bloom filter of them.
+    /// Sorted addresses of the functions' first instructions, and a Bloom filter of these addresses.
     functions: Vec<u32>,
     filter: u64,
     calls: VecDeque<Call>,
@@ -232,7 +234,7 @@ impl CallLog {
     }
 }
 
-/// Returns those functions of `all` that were called, sorted, without duplicates.
+/// Returns the functions in `all` that were called, sorted, without duplicates.
 fn called_of<'a>(all: &[Range<u32>], called: impl Iterator<Item = &'a Call>) -> Vec<u32> {
     let is = |call: &&Call| all.iter().any(|function| function.start == call.to);
     let mut found: Vec<u32> = called.filter(is).map(|call| call.to).collect();
@@ -241,7 +243,7 @@ fn called_of<'a>(all: &[Range<u32>], called: impl Iterator<Item = &'a Call>) -> 
     found
 }
 
-/// Returns those functions of `all` that were called with an argument that meets their condition, sorted, without
+/// Returns the functions in `all` that were called with an argument that meets their condition, sorted, without
 /// duplicates.
 fn called_with<'a>(
     all: &[Given],
@@ -326,7 +328,8 @@ impl Calls {
         all
     }
 
-    /// Returns the writer's callers whose call that led to the write began at `cycle` or before.
+    /// Returns the writer's callers that had already been called by `cycle`. Only the calls that led to the write
+    /// count.
     fn began_before(&self, functions: &[Range<u32>], cycle: u64, events: &Events) -> Vec<u32> {
         let ((written, node), stack) = (events.written, events.stack);
         let callers = self.ancestors(node);

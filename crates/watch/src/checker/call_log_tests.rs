@@ -62,7 +62,7 @@ impl Run {
         self.at(to, 0)
     }
 
-    /// Makes a call that returns. Returns its cycle and node.
+    /// Makes a call that returns. The result is the call's cycle and node.
     fn called(&mut self, from: u32, to: u32) -> (u64, Node) {
         let node = self.call(from, to);
         let cycle = self.cycle;
@@ -180,7 +180,7 @@ fn calls_since_the_write_are_known_as_far_as_calls_are_kept() {
     assert_eq!((found.called_since, found.is_whole), (vec![FLUSH], false));
 }
 
-/// The first task is switched out inside a flush. The write comes before, during and after that.
+/// The first task is switched out inside a flush. The write comes before, during or after this suspension.
 #[test]
 fn a_task_that_was_switched_away_inside_a_function_is_known_at_that_time() {
     let apart = Apart {
@@ -220,7 +220,7 @@ fn a_task_that_was_switched_away_inside_a_function_is_known_at_that_time() {
     }
 }
 
-/// Another task, in the same system call since before the write, flushes its own data.
+/// Another task entered the same system call before the write, and flushes its own data.
 #[test]
 fn a_flush_by_another_task_is_not_the_writers() {
     let apart = Apart {

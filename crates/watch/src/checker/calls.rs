@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The call tree of privileged code, derived from the order of instructions.
 //!
-//! A call is a BL, or a BLX of a register, if the core executes its target next. Its frame ends when execution reaches
-//! the return address with the same stack pointer, or when the stack pointer rises above it. A stack is identified by
-//! its 8 KB block, because Linux aligns stacks to 8 KB.
+//! A call is a BL, or a BLX of a register, if the core executes its target next. A call's frame ends when execution
+//! reaches the return address with an equal stack pointer, or when the stack pointer rises above this value. A stack is
+//! identified by its 8 KB block, because Linux aligns stacks to 8 KB.
 //!
 //! Limits: a tail call leaves no frame, as in any backtrace. An inlined function appears as its caller. A call is
 //! missed if an interrupt comes between the call and the first instruction of its function.
@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 /// Node of the call tree: a whole chain of frames as one number. 0 is outside all calls.
 pub(crate) type Node = u32;
 
-/// A task's stack: the low bits of its number. Stacks 512 MB apart share a number, so that [`Writer`] stays small.
+/// A task's stack: the low bits of the stack's number. Stacks 512 MB apart share a number, so that [`Writer`] stays
+/// small.
 pub(super) type Stack = u16;
 
 /// Returns the stack for the top bits of a stack pointer.
@@ -34,7 +35,7 @@ pub struct Call {
     /// Virtual address of the function.
     pub to: u32,
     pub(super) node: Node,
-    /// Stack that the call is on.
+    /// Stack on which the call was made.
     pub(super) stack: Stack,
     /// Translation table base.
     pub(super) ttb: u32,
@@ -47,7 +48,7 @@ pub struct Call {
 pub struct Switch {
     /// Core cycles since power-on.
     pub cycle: u64,
-    /// Virtual address of the instruction that wrote it.
+    /// Virtual address of the instruction that wrote the table base.
     pub pc: u32,
     /// Virtual addresses of the calls that led to that instruction, innermost first.
     pub callers: Vec<u32>,
@@ -57,11 +58,11 @@ pub struct Switch {
 const STACK: u32 = 13;
 /// Number of calls kept: the newest million.
 const KEPT: usize = 1 << 20;
-/// Most nodes of the tree. A further call gets the node of its caller.
+/// Maximum number of nodes of the tree. A further call gets the node of its caller.
 const NODES: usize = 1 << 22;
 /// Slots of the cache in front of the tree.
 const RECENT: usize = 1 << 14;
-/// Most frames of a stack. A deeper stack means that this module missed returns.
+/// Maximum number of frames of a stack. A deeper stack means that this module missed returns.
 const DEPTH: usize = 256;
 /// Start of the exception vectors. No call leads there.
 const VECTORS: u32 = 0xffff_0000;
@@ -86,7 +87,7 @@ pub(crate) struct Calls {
     nodes: Vec<(Node, u32)>,
     children: BTreeMap<(Node, u32), Node>,
     recent: Vec<(Node, u32, Node)>,
-    /// Frames of all stacks but the current one, by the top bits of their addresses.
+    /// Frames of all stacks except the current stack, by the top bits of their addresses.
     stacks: BTreeMap<u32, Vec<Frame>>,
     stack: u32,
     frames: Vec<Frame>,
@@ -97,7 +98,7 @@ pub(crate) struct Calls {
     switch: (u64, u32, Node),
     ring: Vec<Call>,
     at: usize,
-    /// Calls of functions that a suppression list asks for.
+    /// Calls of the functions that a suppression list names.
     pub(super) call_log: CallLog,
     /// Instructions to count, and a Bloom filter of their addresses.
     counted: Vec<u32>,
@@ -279,7 +280,7 @@ impl Calls {
         callers
     }
 
-    /// Returns those callers of a writer that have not returned. Ignores calls that began after the write, and calls of
+    /// Returns the callers of a writer that have not returned. Ignores calls that began after the write, and calls by
     /// other tasks.
     pub fn running(&self, writer: &Writer) -> Vec<u32> {
         let (mut node, cycle) = (writer.node, writer.cycle);
@@ -293,7 +294,7 @@ impl Calls {
         let is = |f: &Frame, n: Node| f.node == n && f.since <= cycle;
         let lives = |n: Node| stacks().any(|(_, s)| s.iter().any(|f| is(f, n)));
         let mut callers = self.callers(node);
-        // An address in `callers` lies in the calling function, whose frame is that of the parent node.
+        // An address in `callers` lies in the calling function, whose frame belongs to the parent node.
         let mut returned = 0;
         while node != 0 {
             node = self.nodes[node as usize].0;
@@ -326,8 +327,9 @@ impl Calls {
         older.iter().chain(newer)
     }
 
-    /// Returns calls from `cycle` on whose arguments name the page of one of these addresses, or a range around it.
-    /// Returns the first and the last such calls, one for each pair of calling instruction and function, oldest first.
+    /// Returns the calls since `cycle` whose arguments point into the page of one of these addresses, or describe a
+    /// range around an address. For each pair of calling instruction and function, it returns only the first call and
+    /// the last call, oldest first.
     pub fn given(&self, cycle: u64, addresses: &[Mva], most: usize) -> Vec<Call> {
         let fits = |c: &&Call| addresses.iter().any(|a| concerns(&c.arguments, a.0));
         let mut found = distinct(self.since(cycle).filter(fits), most / 2);
@@ -339,7 +341,7 @@ impl Calls {
         found
     }
 
-    /// Returns the next calls that the callers of the write at `cycle`, in `node`, made.
+    /// Returns the next calls by the callers of the write at `cycle`, in `node`.
     pub fn next(&self, cycle: u64, node: Node, most: usize) -> Vec<Call> {
         let mut callers = Vec::new();
         let mut at = node;
@@ -359,7 +361,7 @@ fn is_user(context: &Context) -> bool {
     context.mode & 0x1f == 0x10
 }
 
-/// Returns whether the instruction `word` at `from` can be a call of `to`. BLX does not name its target.
+/// Returns whether the instruction `word` at `from` can be a call of `to`. A BLX does not contain its target.
 fn leads(word: u32, from: u32, to: u32) -> bool {
     if word >> 28 == 15 {
         return false;
@@ -371,8 +373,8 @@ fn leads(word: u32, from: u32, to: u32) -> bool {
     bl && target == to || word & 0x0fff_fff0 == 0x012f_ff30
 }
 
-/// Returns whether the arguments name the page of an address, or a range around it: a start, followed by an end or a
-/// number of bytes.
+/// Returns whether the arguments point into the page of an address, or describe a range around the address: a start,
+/// followed by an end or a number of bytes.
 pub(super) fn concerns(arguments: &[u32; 4], address: u32) -> bool {
     let page = |a: u32| a >> 12;
     arguments.iter().any(|a| page(*a) == page(address))

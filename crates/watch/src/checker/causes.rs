@@ -10,26 +10,26 @@ use std::collections::BTreeMap;
 use std::hash::{Hash as _, Hasher};
 use std::ops::Range;
 
-/// Number of differences between two instructions that are diagnosed. Further differences count towards the cause of
-/// the last diagnosis.
+/// Number of diagnosed differences for each pair of instructions. Further differences count towards the cause of the
+/// last diagnosis.
 const DIAGNOSED: u32 = 64;
 
 /// Width of the kind of access in a [`Pair`], in bits.
 const KIND_BITS: u8 = 4;
 
-/// Hash (FNV-1a) of the callers and circumstances by which suppressions distinguish reports.
+/// Hash (FNV-1a) of the callers and circumstances with which suppressions distinguish reports.
 pub(super) type Among = u64;
 const EMPTY: Among = 0xcbf2_9ce4_8422_2325;
 const PRIME: Among = 0x100_0000_01b3;
 
-/// The causes met so far.
+/// The causes found so far.
 #[derive(Clone, Default)]
 pub(super) struct Causes {
     /// Count and report number of each cause.
     met: BTreeMap<(Cause, Among), (u64, usize)>,
     /// For each pair of instructions: number of diagnoses and last cause.
     pairs: BTreeMap<(Pair, Among), (u32, Cause)>,
-    /// Functions that suppressions name. A suppressed report must not stand for one with other callers.
+    /// Functions that suppressions name. A suppressed report must not stand for a report with other callers.
     apart: Apart,
 }
 
@@ -49,7 +49,7 @@ impl Hasher for Fnv {
 }
 
 impl Causes {
-    /// Sets the functions that distinguish reports, for instance by being among the callers.
+    /// Sets the functions that distinguish reports, for instance as callers.
     pub fn set_apart(&mut self, functions: Apart) {
         self.apart = functions;
     }
@@ -121,9 +121,9 @@ impl Checker {
         self.causes.is_well_known(pair, among)
     }
 
-    /// Returns the key under which frequent differences are counted. It includes the state of the lines as far as it is
-    /// known without the events: whether the newest value is in its dirty line, whether the line used is dirty too, and
-    /// whether the line used holds other memory.
+    /// Returns the key under which frequent differences are counted. The key includes the state of the lines that is
+    /// known without the events. This state has three parts: whether the newest value is in its dirty line, whether the
+    /// line used is dirty too, and whether it holds other memory.
     pub(super) fn pair(&self, met: &Difference<'_>) -> Pair {
         let (access, pc, writer) = pair(met.access, met.context.pc, met.writer.pc);
         let fill = self.history.fill_of(met.access, met.mva);
@@ -138,7 +138,8 @@ impl Checker {
         (state << KIND_BITS | access, pc, writer)
     }
 
-    /// Hashes the callers and circumstances by which suppressions distinguish reports. Returns 0 without suppressions.
+    /// Hashes the callers and circumstances with which suppressions distinguish reports. Returns 0 without
+    /// suppressions.
     pub(super) fn among(&self, met: &Difference<'_>) -> Among {
         if !self.causes.are_told_apart() {
             return 0;
@@ -198,8 +199,8 @@ mod tests {
         assert_eq!(began.collect::<Vec<_>>(), [(true, 2), (false, 1)]);
     }
 
-    /// The line of the second address is written back with old data, while the newest data is still in the line of the
-    /// first.
+    /// The line of the second address is written back with old data, while the line of the first address still holds
+    /// the newest data.
     #[test]
     fn a_write_back_that_destroys_nothing_hides_no_read_however_often_its_pair_was_met() {
         let mut script = Scripted::new(&[]);
@@ -216,7 +217,7 @@ mod tests {
         assert_eq!(script.checker.reports().count(), before + 1);
     }
 
-    /// Returns the count of each report and the writer's callers, after both callers have called twice.
+    /// Returns the count and the writer's callers of each report, after both callers have called twice.
     fn reports(apart: &[u32]) -> Vec<(u64, Vec<u32>)> {
         let mut script = Scripted::new(apart);
         for (n, caller) in (0..).zip([CALLERS, CALLERS].concat()) {

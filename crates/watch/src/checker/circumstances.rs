@@ -14,8 +14,9 @@ pub struct Circumstances {
     /// write may return either value.
     pub overlapping: bool,
     /// The access used a cached page that user land may only read, and the writer used an uncached mapping of the same
-    /// memory. This is how a kernel that does not cache shared mappings maps a file both privately and shared. The page
-    /// was mapped before the write: a page mapped later shows the newest data, unless lines outlived a mapping.
+    /// memory. A kernel that does not cache shared mappings creates this state when a file is mapped both privately and
+    /// as shared. The page was mapped before the write: a page mapped later shows the newest data, unless lines
+    /// outlived a mapping.
     pub private_view: bool,
     /// The line or TLB entry used was filled before the data was written; `None` if the time of the fill is unknown.
     pub filled_before: Option<bool>,
@@ -45,7 +46,7 @@ const EXTENDED: u32 = 3;
 /// Permission bits of the two types.
 const PERMISSIONS: u32 = 0xff0;
 const EXTENDED_PERMISSIONS: u32 = 0x030;
-/// The bit B. Linux clears it in read-only pages because of XScale's erratum 40.
+/// The bit B. Linux clears this bit in read-only pages because of XScale's erratum 40.
 const BUFFERED: u32 = 0x004;
 
 /// A difference before its diagnosis.
@@ -76,7 +77,7 @@ impl<'a> Difference<'a> {
         }
     }
 
-    /// Returns whether the access used a TLB entry and only its permissions have changed.
+    /// Returns whether the access used a TLB entry, and only the permissions of the mapping have changed.
     fn permissions_only(&self) -> bool {
         let permissions = match self.values[0] & TYPE {
             SMALL => PERMISSIONS,
@@ -89,7 +90,7 @@ impl<'a> Difference<'a> {
 }
 
 impl Checker {
-    /// Returns the circumstances of a difference that the current access meets.
+    /// Returns the circumstances of a difference that the current access found.
     pub(super) fn circumstances(&self, met: &Difference<'_>) -> Circumstances {
         let Difference {
             context,

@@ -61,7 +61,7 @@ fn a_read_of_a_refilled_line_is_a_separate_report() {
     assert_eq!(all, [(Some(true), 1), (Some(false), 1)]);
 }
 
-/// Another word of the line that is loaded from or written back is stored to, before or after the write.
+/// A store changes another word of the line that the test loads from or writes back, before or after the write.
 #[test]
 fn a_line_was_dirty_before_the_write_or_became_dirty_after_it() {
     for (dirty_before, written_back) in [(true, false), (false, false), (true, true), (false, true)]
@@ -162,7 +162,8 @@ fn a_descriptor_that_leads_elsewhere_or_is_zero_differs_in_more_than_its_permiss
 }
 
 /// One instruction runs from an I-cache line of other memory, which suppressions with `remapped` cover. Then it runs
-/// from a line of the same memory that was not invalidated, which they do not cover. The writer is the same.
+/// from a line of the same memory that was not invalidated, which these suppressions do not cover. Both cases have one
+/// writer.
 #[test]
 fn a_line_of_other_memory_hides_no_line_of_the_same_memory() {
     let mut script = Scripted::new(&CALLERS);

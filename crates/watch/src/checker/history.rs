@@ -15,7 +15,7 @@ pub enum Movement {
         halves: u8,
         /// Whether the line made room for another line. Otherwise, an operation cleaned it.
         victim: bool,
-        /// Words written that were not the newest; bit 0 is the first word of the line.
+        /// Written words that did not hold the newest value; bit 0 is the first word of the line.
         old: u8,
     },
     /// Discarded.
@@ -46,7 +46,7 @@ pub struct LineEvent {
 
 /// Number of events kept: the newest million.
 const KEPT: usize = 1 << 20;
-/// Slots per side of the table of each address' last fill.
+/// Number of slots for each side in the table that holds the last fill of each address.
 const FILLS: usize = 1 << 12;
 
 /// A ring of the newest events.
@@ -99,8 +99,9 @@ impl History {
         newer.iter().rev().chain(older.iter().rev())
     }
 
-    /// Returns the events from `cycle` on of lines that hold the memory at `pa`, and of the D-cache line at `mva` with
-    /// any memory, oldest first. The flag says whether the ring reaches back to `cycle`.
+    /// Returns the events from `cycle` on, oldest first. They are the events of all lines that hold the memory at `pa`,
+    /// and of the D-cache line at `mva`, even if that line holds other memory. The flag says whether the ring reaches
+    /// back to `cycle`.
     pub fn of_line(&self, pa: Pa, mva: Mva, cycle: u64) -> (Vec<LineEvent>, bool) {
         let (pa, mva) = (pa.0 & !31, mva.0 & !31);
         let concerns = |e: &&LineEvent| match e.movement {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The coherence checker. It knows the newest value of every word of RAM and its writer, and compares every load,
-//! instruction, descriptor, write-back and read of a bus master with that value.
+//! The coherence checker. It tracks the newest value of every word of RAM and the writer of that value. It compares
+//! every load, instruction, descriptor, write-back and read of a bus master with the newest value.
 //!
-//! The checker observes ([`board::Observer`]) and changes nothing. A report names the stale data, the writer of the
+//! The checker observes ([`board::Observer`]) and changes nothing. A report shows the stale data, the writer of the
 //! newest value, the events of the line since then, and the missing operation. Stale data that is never used is not
 //! reported. A write-back of old data over newer data is reported at once.
 
@@ -47,9 +47,9 @@ use shadow::{Shadow, User};
 use std::collections::BTreeMap;
 use translations::{Number, Translations, Use};
 
-/// Most reports kept. Further causes are not reported.
+/// Maximum number of reports. Further causes are not reported.
 pub const REPORTS: usize = 10_000;
-/// Most calls of each kind that a report shows.
+/// Maximum number of calls of each kind in a report.
 const CALLS: usize = 16;
 
 /// Observes a running board and reports incoherent accesses.
@@ -69,7 +69,7 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// Returns a checker for the RAM as it is now. Data that a loader put there is coherent.
+    /// Returns a checker for the RAM as it is now. Data that a loader put into RAM is coherent.
     pub fn new(bus: &SystemBus) -> Checker {
         Checker {
             shadow: Shadow::new(bus.ram().words().to_vec(), bus.ram_base()),
@@ -90,8 +90,8 @@ impl Checker {
         self.stop_at_report = stop;
     }
 
-    /// Sets the functions that distinguish reports. Differences of one cause become separate reports if they differ in
-    /// an answer to a question of [`Apart`].
+    /// Sets the functions that distinguish reports. Differences with one cause become separate reports if a question of
+    /// [`Apart`] has different answers for them.
     pub fn tell_apart(&mut self, functions: Apart) {
         self.calls.call_log.set(&functions);
         self.causes.set_apart(functions);
@@ -107,7 +107,7 @@ impl Checker {
         self.calls.count()
     }
 
-    /// Returns one report for each cause, in the order of their first occurrence, with its count.
+    /// Returns one report for each cause, with its count, in the order of first occurrence.
     pub fn reports(&self) -> impl Iterator<Item = (&Report, u64)> {
         let mut counts = vec![0; self.reports.len()];
         for (count, report) in self.causes.counts() {
@@ -118,7 +118,7 @@ impl Checker {
         self.reports.iter().zip(counts)
     }
 
-    /// Discards all reports, and returns how many there were.
+    /// Discards all reports, and returns their number.
     pub fn forget_reports(&mut self) -> usize {
         self.causes.forget();
         core::mem::take(&mut self.reports).len()
@@ -139,8 +139,8 @@ impl Checker {
         self.written(pa, width, value, writer)
     }
 
-    /// Records a burst of a bus master other than the core. The words that it wrote become the newest data. The words
-    /// that it read must be the newest data.
+    /// Records a burst by a bus master other than the core. The words that the bus master wrote become the newest data.
+    /// The words that it read must be the newest data.
     fn dma(&mut self, transfer: &Transfer) -> Reaction {
         let context = Context {
             cycle: transfer.cycle,
@@ -285,8 +285,8 @@ impl Checker {
         self.written(pa, width, value, writer)
     }
 
-    /// Records a write-back. It reports old data over newer data at once, because the newer data is lost even if
-    /// nothing reads it.
+    /// Records a write-back. Reports old data over newer data at once, because the newer data is lost even if nothing
+    /// reads it.
     fn write_back(
         &mut self,
         context: &Context,
@@ -396,8 +396,8 @@ impl Checker {
             | Event::TlbUnlock { .. } => {
                 self.translations.moved(&mut self.shadow, context, event);
             }
-            // A claimed line needs no action: its contents are undefined, and a load of them gets a report. The caller
-            // handles accesses.
+            // A claimed line needs no action: its contents are undefined, and a load of these contents gets a report.
+            // The caller handles accesses.
             _ => {}
         }
         Reaction::Continue

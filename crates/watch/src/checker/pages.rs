@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds lines and TLB entries of a page that was freed and has another owner, before data is lost.
 //!
-//! The checker follows pages by the functions that Linux calls for every page that it frees or gives. A kernel may
-//! flush at the next change of address space, so lines and entries that remain when a page is given are reported only
-//! if they outlast that change. Lines of the kernel's own addresses are not reported: the kernel writes to freed pages
-//! on behalf of their next owners.
+//! The checker follows pages through the functions that Linux calls whenever it frees or gives a page. A kernel may
+//! flush at the next change of address space. Therefore, lines and entries that remain when a page is given are
+//! reported only if they outlast that change. Lines at the kernel's own addresses are not reported: the kernel writes
+//! to freed pages on behalf of their next owners.
 
 use super::calls::Node;
 use super::diagnosis::Found;
@@ -14,7 +14,7 @@ use super::{Checker, Number};
 use arm::{Context, Event, Mva, Pa, Reaction, Side, Width};
 use std::collections::BTreeMap;
 
-/// Functions and variables of the kernel by which the checker follows pages.
+/// Kernel functions and variables through which the checker follows pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageFunctions {
     /// Entry of `free_unref_page_commit(zone, lists, page, ...)`, which frees one page or the first of a block.
@@ -33,13 +33,14 @@ pub struct PageFunctions {
 const PAGE: u32 = 12;
 /// Orders are below this number (Linux, MAX_PAGE_ORDER).
 const ORDERS: u32 = 11;
-/// Slots of the table of I-cache lines. Of lines that share a slot, only the newest is followed.
+/// Slots of the table of I-cache lines. If several lines share a slot, only the newest is followed.
 const SLOTS: usize = 4096;
-/// Number of pages seen before the size of a `struct page` is trusted.
+/// Number of pages after which the checker trusts its estimate of the size of a `struct page`.
 const SEEN: u32 = 64;
-/// Most lines and entries that wait for a change of address space. Further ones are not followed.
+/// Maximum number of lines and entries that wait for a change of address space. Further lines and entries are not
+/// followed.
 const WAITING: usize = 4096;
-/// Most unfinished calls that give pages. The oldest is dropped for a further one.
+/// Maximum number of unfinished calls that give pages. A further call replaces the oldest.
 const GIVING: usize = 32;
 /// Smallest and largest possible size of a `struct page`, in bytes.
 const MAPPED: [u32; 2] = [32, 128];
@@ -61,7 +62,7 @@ struct Left {
     pa: u32,
     /// Number of a TLB entry.
     entry: Option<Number>,
-    /// Cycle in which it was filled or became dirty.
+    /// Cycle in which the line or entry was filled or became dirty.
     since: u64,
     writer: Writer,
     freed: Option<PageEvent>,
@@ -75,7 +76,7 @@ pub(super) struct Pages {
     /// Greatest common divisor of all offsets in the kernel's map, and the number of offsets.
     bytes: u32,
     seen: u32,
-    /// Unfinished calls that give pages, of several tasks and interrupts: return address, stack pointer and order.
+    /// Unfinished calls that give pages, from all tasks and interrupts: return address, stack pointer and order.
     giving: Vec<(u32, u32, u32)>,
     /// Bloom filter of the addresses at which a page may be freed or given; 0 if the functions are unknown.
     filter: u64,
@@ -84,12 +85,13 @@ pub(super) struct Pages {
     /// I-cache lines of user addresses: MVA, physical address, cycle of the fill.
     lines: Vec<(u32, u32, u64)>,
     waiting: Vec<Left>,
-    /// Table base under which everything in `waiting` was given. User instructions under it need no check.
+    /// Table base that was current when the pages in `waiting` were given. User instructions under this table base need
+    /// no check.
     looked: Option<u32>,
 }
 
 impl Pages {
-    /// Follows pages by these functions from now on.
+    /// Follows pages through these functions from now on.
     pub fn follow(&mut self, known: PageFunctions) {
         self.known = Some(known);
         self.lines = vec![(0, 0, 0); SLOTS];
@@ -182,13 +184,13 @@ fn is_of(pa: u32, first: u32, count: u32) -> bool {
 }
 
 impl Checker {
-    /// Follows pages by these functions from now on.
+    /// Follows pages through these functions from now on.
     pub fn follow_pages(&mut self, known: PageFunctions) {
         self.pages.follow(known);
     }
 
-    /// Follows an instruction that is about to be executed. A page may be freed or given there, or the address space
-    /// may have changed.
+    /// Follows an instruction that is about to be executed. At this instruction, a page may be freed or given, or the
+    /// address space may have changed.
     #[inline]
     pub(super) fn pages_at(&mut self, context: &Context, registers: &[u32; 16]) -> Reaction {
         let may_move = self.pages.filter & bit(context.pc) != 0;
@@ -262,7 +264,7 @@ impl Checker {
         }
         self.pages.looked = self.pages.looked.filter(|_| left.is_empty());
         self.pages.waiting.extend(left);
-        // The free before this owner is not the free after it.
+        // This free came before the new owner. The next report must not show it.
         for page in first..first + count {
             self.pages.freed.remove(&page);
         }
@@ -305,7 +307,7 @@ impl Checker {
         dirty.chain(lines).chain(entries).collect()
     }
 
-    /// Returns the physical address of the word that was stored to a line last, and its writer.
+    /// Returns the physical address of the last word stored to a line, and its writer.
     fn last_into(&self, mva: u32, pa: u32) -> (u32, Writer) {
         let words = (0..32).step_by(4).map(|n| pa | n);
         let writers = words.map(|pa| (pa, self.shadow.writer(pa)));
@@ -314,7 +316,7 @@ impl Checker {
         last.unwrap_or((pa, self.shadow.writer(pa)))
     }
 
-    /// Reports what still remains after a change of address space.
+    /// Reports the lines and entries that still remain after a change of address space.
     #[cold]
     fn look_again(&mut self, context: &Context) -> Reaction {
         let mut reaction = Reaction::Continue;

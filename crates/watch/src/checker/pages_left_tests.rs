@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lines and TLB entries that remain of a page, and those that do not.
+//! Lines and TLB entries that outlive a page, and lines and entries that do not.
 
 use super::tests::{BACK, KNOWN, Kernel, NUMBER, OTHER, store};
 use super::*;

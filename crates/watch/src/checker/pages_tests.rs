@@ -88,7 +88,7 @@ impl Kernel {
         self.at(0x13, KNOWN.given, registers);
     }
 
-    /// Returns from it with a page.
+    /// Returns from the function that gives pages, with a page.
     fn ends(&mut self, sp: u32, page: u32) {
         let mut registers = [0; 16];
         (registers[0], registers[13]) = (page, sp);
@@ -100,7 +100,7 @@ impl Kernel {
         self.ends(SP, page(n));
     }
 
-    /// Makes a line of a page dirty by a user store.
+    /// Makes a line of a page dirty with a user store.
     fn dirties(&mut self, n: u32) {
         let pa = self.script.bus.ram_base() + (n << PAGE);
         self.send(USER, USERS, store(USERS + (n << PAGE), pa, 7));
@@ -183,7 +183,7 @@ fn a_call_that_returns_no_page_gives_none() {
     assert_eq!(kernel.reports(), []);
 }
 
-/// A call of an interrupt or of another task comes between start and end of a call.
+/// Between the start and the end of a call, an interrupt or another task makes a call.
 #[test]
 fn each_of_two_nested_calls_gives_its_page() {
     let mut kernel = Kernel::new();
@@ -272,7 +272,7 @@ fn a_guest_cannot_make_the_state_of_pages_grow_without_bound() {
     assert!(pages.freed.len() <= 1 << 16, "{}", pages.freed.len());
 }
 
-/// An address that is no `struct page` does not change the known size of one.
+/// An address that does not point to a `struct page` does not change the known size of a `struct page`.
 #[test]
 fn an_address_that_is_no_page_changes_nothing() {
     let mut kernel = Kernel::new();

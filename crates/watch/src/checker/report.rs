@@ -70,12 +70,12 @@ impl Wrong {
 pub enum Access {
     /// A load.
     Load {
-        /// Whether the load was from a D-cache line. Otherwise, it was from the bus.
+        /// Whether the data came from a D-cache line. Otherwise, it came from the bus.
         cached: bool,
     },
     /// The execution of an instruction.
     Fetch {
-        /// Whether the instruction was from an I-cache line. Otherwise, it was from the prefetch buffer, past the
+        /// Whether the instruction came from an I-cache line. Otherwise, it came from the prefetch buffer, past the
         /// cache.
         cached: bool,
     },
@@ -90,7 +90,7 @@ pub enum Access {
     },
     /// A read by another bus master.
     Dma,
-    /// No access: this outlived the page's owner.
+    /// No access: a line or entry outlived the page's owner.
     Outlives(Kept),
 }
 
@@ -138,7 +138,7 @@ pub enum Newest {
     /// Nowhere: the line was invalidated while dirty, or written back to other memory because
     /// the mapping of its address had changed.
     Lost(LineEvent),
-    /// Nowhere: this write-back overwrote it in memory.
+    /// Nowhere: this write-back overwrote the newest data in memory.
     Overwritten(LineEvent),
 }
 
@@ -161,9 +161,9 @@ pub struct Trace {
     pub mapped: Vec<Mapped>,
     /// Newest change of the address space since [`Trace::since`].
     pub switched: Option<Switch>,
-    /// Core cycle from which the operation may have been missing: the earliest of the write of the newest value, the
-    /// fill of the line or TLB entry used, and the mapping of the addresses. It is the fill if the line used holds
-    /// other memory.
+    /// Core cycle from which the operation may have been missing. It is the earliest cycle of three events: the write
+    /// of the newest value, the fill of the line or TLB entry used, and the mapping of the addresses. If the line used
+    /// holds other memory, `since` is the cycle of the fill.
     pub since: u64,
 }
 
@@ -180,7 +180,7 @@ pub struct Mapped {
     pub before: Option<(Writer, Vec<u32>)>,
 }
 
-/// A report of the checker.
+/// A report from the checker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// What went wrong.
@@ -195,7 +195,8 @@ pub struct Report {
     pub pa: Pa,
     /// Physical address that a stale translation led to.
     pub led_to: Option<Pa>,
-    /// Memory that the line used holds, if that is other memory. The address was mapped to it when the line was filled.
+    /// Memory that the line used holds, if it is not the memory at `pa`. The address was mapped to this other memory
+    /// when the line was filled.
     pub filled_from: Option<Pa>,
     /// Width of the access.
     pub width: Width,
@@ -207,7 +208,7 @@ pub struct Report {
     pub writer: Writer,
     /// Place of the newest value.
     pub place: Newest,
-    /// Events of the line since the write, oldest first. If the fill of the line used was before the write, it comes
+    /// Events of the line since the write, oldest first. If the line used was filled before the write, the fill comes
     /// first.
     pub since: Vec<LineEvent>,
     /// Core cycle in which the line or TLB entry used was filled, if known.
@@ -220,7 +221,8 @@ pub struct Report {
     pub trace: Trace,
 }
 
-/// Key of a cause: kind, the two instructions, and the missing operation. Differences with equal keys are one report.
+/// Key of a cause: kind, the two instructions, and the missing operation. Differences with equal keys become one
+/// report.
 pub type Cause = (Wrong, u32, u32, u8);
 
 impl Report {
@@ -233,10 +235,10 @@ impl Report {
             Newest::Lost(_) => 3,
             Newest::Overwritten(_) => 4,
         };
-        // An instruction fetched through a stale translation may access data through another one.
+        // An instruction fetched through a stale translation may access data through another stale translation.
         let fetched = u8::from(self.access == Access::Translation(Kind::Fetch)) << 3;
         let by_victim = matches!(self.access, Access::WriteBack { victim: true });
-        // The access that happens to evict the line says nothing about the cause.
+        // The access that happens to evict the line has nothing to do with the cause.
         let pc = if by_victim { 0 } else { self.context.pc };
         let kept = match self.access {
             Access::Outlives(Kept::DirtyLine) => 1 << 4,
@@ -371,8 +373,8 @@ fn remap(line: Mva) -> String {
 }
 
 /// Key of a pair of instructions: the kind of access and the state of the lines ([`super::Checker::pair`]), the
-/// accessing instruction, and the writer. The accessing instruction is 0 for victims and for remains of pages, because
-/// it says nothing there.
+/// accessing instruction, and the writer. For victims and for remains of pages, the accessing instruction is 0, because
+/// it has nothing to do with the cause.
 pub(super) type Pair = (u8, u32, u32);
 
 pub(super) fn pair(access: Access, pc: u32, writer: u32) -> Pair {

@@ -41,10 +41,11 @@ pub struct Writer {
     pub stack: u16,
 }
 
-/// Words for which one page of writers is allocated.
+/// Number of words in one page of writers.
 const PAGE: usize = 1024;
 
-/// Returns a page without writers. Not inlined: it needs 32 KB of stack, and every caller would probe for them.
+/// Returns a page without writers. Not inlined: the function needs 32 KB of stack, and every caller would have to probe
+/// this stack.
 #[cold]
 #[inline(never)]
 fn unwritten() -> Box<[Writer; PAGE]> {
@@ -102,7 +103,7 @@ pub(super) struct Shadow {
     writers: Vec<Option<Box<[Writer; PAGE]>>>,
     /// Words with a report since the last write to them.
     reported: Bits,
-    /// Their reports. Each instruction that uses such a word is a separate bug.
+    /// Reports of these words. Each instruction that uses such a word is a separate bug.
     reports: BTreeMap<usize, Reports>,
     /// Words that a table walk has read.
     watched: Bits,
@@ -176,9 +177,9 @@ impl Shadow {
         reports
     }
 
-    /// Returns whether `user`, which got a stale value, needs a report, and records that it has had one. After a
-    /// write-back destroyed the newest value, readers of the value in memory need no report: nothing they could do
-    /// would have saved it.
+    /// Returns whether `user`, which got a stale value, needs a report, and records that this user has had a report.
+    /// After a write-back destroyed the newest value, readers of the value in memory need no report: nothing they could
+    /// do would have saved it.
     pub fn needs_report(&mut self, pa: u32, width: Width, got: u32, user: User) -> bool {
         let Some(n) = self.index(pa) else {
             return false;

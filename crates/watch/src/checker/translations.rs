@@ -30,7 +30,7 @@ struct Entry {
     /// Descriptor of the first level and, for a page, of the second level.
     descriptors: [Descriptor; 2],
     levels: usize,
-    /// Table base of the last check, and the addresses of all descriptors read in checks under it. The tables of
+    /// Table base of the last check, and the addresses of all descriptors read in checks under this base. The tables of
     /// another base may have other descriptors with the same contents.
     checked: (u32, Vec<u32>),
     /// Users that got a report under that table base.
@@ -81,7 +81,7 @@ pub(super) struct Use {
     pub privileged: bool,
 }
 
-/// What the tables now say about an access that a TLB entry allowed.
+/// Result of comparing the present tables with an access that a TLB entry allowed.
 pub(super) enum Verdict {
     /// The tables allow everything that the entry allows.
     Same,
@@ -240,7 +240,7 @@ impl Translations {
         self.entry(entry).cycle
     }
 
-    /// Returns whether the user of a stale entry needs a report, and records that it has had one.
+    /// Returns whether the user of a stale entry needs a report, and records that the user has had a report.
     pub fn needs_report(&mut self, entry: Number, user: User) -> bool {
         self.entry(entry).reported_to.insert(user)
     }
@@ -284,8 +284,8 @@ impl Translations {
             && now.cb == then.cb
             && now.allows(kind, privileged, dacr, sctlr)
         {
-            // The entry is good under another table base. Its later uses need a check, and a stale one is reported
-            // again.
+            // The entry is good under another table base. Later uses of the entry need a check, and a stale use is
+            // reported again.
             entry.changed |= entry.ttb != ttb;
             return match gives_less(&now, &then, dacr, sctlr) {
                 false => Verdict::Same,
@@ -355,7 +355,8 @@ impl Checker {
     }
 }
 
-/// Returns what the tables now say about an address, and the descriptors read; `None` if a descriptor is outside RAM.
+/// Returns the mapping of an address in the present tables, and the descriptors read; `None` if a descriptor is outside
+/// RAM.
 fn newest(
     shadow: &Shadow,
     context: &Context,
@@ -378,7 +379,7 @@ fn gives_less(now: &Mapping, then: &Mapping, dacr: u32, sctlr: u32) -> bool {
         then.allows(kind, privileged, dacr, sctlr) && !now.allows(kind, privileged, dacr, sctlr)
     };
     let all = [Kind::Read, Kind::Write];
-    // The core asks for a translation once for each 4 KB.
+    // The core requests a translation once for each 4 KB.
     let pieces = now.bytes < then.bytes.min(4096);
     pieces || all.iter().any(|k| lost(*k, true) || lost(*k, false))
 }
@@ -420,7 +421,7 @@ mod tests {
         assert!(!translations.written(0x6000));
     }
 
-    /// An unlocked entry of XScale's TLB must not stay for ever.
+    /// An unlocked entry of XScale's TLB must not stay forever.
     #[test]
     fn an_unlocked_entry_is_removed_by_an_invalidate_of_all() {
         let (mut shadow, context) = (Shadow::new(vec![0; 0x4000], 0), Context::default());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The call tree of the kernel. The cycles of its calls add up to those of the ledger's cells.
+//! The call tree of the kernel. The cycles of its calls and the cycles of the ledger's cells have equal sums.
 //!
 //! Execution that reaches a function's first instruction is a call. Execution that reaches the return address of a
 //! call, with the stack pointer of that call, is a return. Otherwise, for instance after an exception, execution
-//! continues in the innermost call of that function, or begins a call if there is none.
+//! continues in the innermost call of that function. If there is no such call, execution begins one.
 
 use super::functions::Function;
 use super::table::Table;
@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 /// Number of a [`Call`].
 pub type CallId = u32;
 
-/// Most frames of a stack. A kernel stack holds a few kilobytes, so a deeper one is wrong and is cleared.
+/// Maximum number of frames of a stack. A kernel stack holds a few kilobytes, so a deeper stack is wrong and is
+/// cleared.
 const DEEPEST: usize = 256;
 /// Size and alignment of a task's kernel stack, in bytes (Linux arch/arm/include/asm/thread_info.h, THREAD_SIZE).
 const STACK: u32 = 0x2000;
@@ -37,7 +38,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// Returns its own cycles by cause, without those of its callees.
+    /// Returns the cycles of the call itself by cause, without the cycles of its callees.
     pub fn cycles(&self) -> Cycles {
         self.spent.map(|cycles| cycles.max(0) as u64)
     }
@@ -181,7 +182,7 @@ impl Calls {
         });
     }
 
-    /// Continues in the innermost frame if it is of that function. Otherwise, pushes a frame.
+    /// Continues in the innermost frame if it belongs to that function. Otherwise, pushes a frame.
     fn go_on_in(&mut self, function: Function, stack: u32) {
         if self.frames.last().map(|frame| frame.function) != Some(function) {
             self.push(function, NOWHERE, stack);
@@ -194,7 +195,7 @@ impl Calls {
         let ahead = (self.ahead).take_if(|(function, _)| *function == to.function);
         self.charge_ahead();
         match to.function {
-            // Code without a function arrives with each of its instructions.
+            // In code without a known function, every instruction is an arrival.
             Function::OTHER => self.now = self.call(self.frames.len(), to.function),
             Function::USER => {
                 self.frames.clear();
@@ -273,7 +274,7 @@ impl Calls {
         interrupted
     }
 
-    /// Switches tasks. The frames of `before` are dropped if it has `ended`. Its stack is still in use.
+    /// Switches tasks. The frames of `before` are dropped if this task has `ended`. Its stack is still in use.
     pub fn switch(&mut self, (before, to): (TaskId, TaskId), ended: bool, stack: u32) {
         self.charge_ahead();
         let next = self.stacks.remove(&to);

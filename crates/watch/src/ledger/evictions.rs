@@ -15,19 +15,19 @@ pub enum Kind {
     Data,
     /// A translation.
     Translation,
-    /// A D-cache line, by a store. The store goes to memory and fills no line. Its cycles are waits for the write
-    /// buffer.
+    /// A D-cache line, missed by a store. The store goes to memory and fills no line. The cycles of the miss are waits
+    /// for the write buffer.
     Store,
 }
 
 /// The cause of a miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum By {
-    /// The line or translation was never present since the ledger began to observe.
+    /// The line or translation has not been present since the ledger began to observe.
     First,
-    /// This cell replaced it with another line or entry.
+    /// This cell replaced the line or translation with another.
     Replaced(CellId),
-    /// This cell invalidated it, or the whole cache or TLB.
+    /// This cell invalidated the line or translation, or the whole cache or TLB.
     Invalidated(CellId),
 }
 
@@ -107,8 +107,8 @@ pub struct Settled {
     pub cycles: u64,
     /// Entry of the scheduler during which the line or translation was evicted.
     pub switch: SwitchId,
-    /// Whether the miss is already counted, because a PLD began to fill the line. These are the cycles that wait for
-    /// the rest of the fill.
+    /// Whether the miss is already counted, because a PLD began to fill the line. If so, the cycles are only the wait
+    /// for the rest of the fill.
     pub counted: bool,
 }
 
@@ -148,7 +148,8 @@ struct Line {
 }
 
 impl Line {
-    /// Records a fill, and returns the eviction before it, if there was one. `all` as in [`Line::eviction`].
+    /// Records a fill, and returns the eviction before the fill, if any. `all` has the meaning that it has in
+    /// [`Line::eviction`].
     fn fill(&mut self, cycle: u64, all: Option<(u64, Eviction)>) -> Option<Eviction> {
         self.before = self.eviction(all);
         (self.filled, self.eviction) = (cycle, None);
@@ -168,7 +169,7 @@ impl Line {
 /// Contents of a TLB entry.
 #[derive(Clone, Copy, Debug)]
 struct Held {
-    /// Address and size of its page, in bytes.
+    /// Address and size of the entry's page, in bytes.
     page: (u32, u32),
     /// A locked entry survives an invalidate of all entries.
     locked: bool,
@@ -191,7 +192,7 @@ pub struct Lost {
     waiting: Option<Settled>,
     /// The line of the last miss, by [`line_key`].
     line: Option<u64>,
-    /// Cycles waited for writes that use the bus before the last miss.
+    /// Cycles of waits, before the last miss, for writes that use the bus.
     writes: u64,
 }
 

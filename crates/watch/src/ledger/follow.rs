@@ -260,7 +260,7 @@ impl Ledger {
 impl Observer for Ledger {
     const ACCESSES: bool = false;
 
-    /// Runs the core. At a task's exit, it reads the task's name and continues.
+    /// Runs the core. At a task's exit, reads the task's name and continues.
     #[inline(never)]
     fn run_core(cpu: &mut Cpu<Observed<Ledger>>, limit: u64) -> Exit {
         loop {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Functions by address.
 
-/// Longest function, in bytes. Addresses further behind the last function of a kernel belong to no function.
+/// Maximum length of a function, in bytes. An address further than this from the start of a kernel's last function
+/// belongs to no function.
 const LONGEST: u32 = 0x1_0000;
 
 /// A function of a kernel, or code without a known function.

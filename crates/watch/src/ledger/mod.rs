@@ -3,7 +3,7 @@
 //! interrupt and the function. The sum of the charges equals the clock, exactly.
 //!
 //! The ledger observes ([`board::Observer`]) and changes nothing. It recognises Linux by the entries of a few functions
-//! ([`Hooks`]). The caller looks up their addresses.
+//! ([`Hooks`]). The caller looks up the addresses of these functions.
 
 mod calls;
 mod evictions;
@@ -53,7 +53,7 @@ const VECTORS: u32 = 0x20;
 const USER: u32 = 0x10;
 const IRQ: u32 = 0x12;
 
-/// Entries of the kernel functions that the ledger recognises; 0 if a kernel has no such function.
+/// Entries of the kernel functions that the ledger recognises; 0 if a kernel does not have the function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hooks {
     /// `__schedule()`: a task switch begins.
@@ -64,7 +64,7 @@ pub struct Hooks {
     pub exit: u32,
     /// `do_task_dead()`: the current task never runs again after the next task switch.
     pub dead: u32,
-    /// `generic_handle_arch_irq()`: handles an interrupt until it returns.
+    /// `generic_handle_arch_irq()`: an interrupt is being handled until this function returns.
     pub irq: u32,
     /// `generic_handle_domain_irq()`: r1 is the interrupt line.
     pub irq_line: u32,
@@ -78,13 +78,13 @@ pub struct Hooks {
 /// A task that ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// Address of its task_struct.
+    /// Address of the task's task_struct.
     pub address: u32,
     /// Whether the task has begun to exit.
     pub ended: bool,
     /// Whether the task will never run again. Another task may get its address soon.
     pub dead: bool,
-    /// Its `comm`, read when the task exits or by [`name_tasks`].
+    /// The task's `comm`, read when the task exits or by [`name_tasks`].
     pub name: String,
 }
 
@@ -97,7 +97,7 @@ pub struct Owner {
     pub interrupt: Option<Option<u32>>,
     /// Function.
     pub function: Function,
-    /// Whether pin 0 of the probed port is high, from the first instruction after the edge. Guests raise it around
+    /// Whether pin 0 of the probed port is high, from the first instruction after the edge. Guests raise the pin around
     /// measured code.
     pub timed: bool,
 }
@@ -133,7 +133,7 @@ pub struct Ledger {
     now: CellId,
     from: u32,
     bytes: u32,
-    /// `now` already belongs to the next instruction, because its fetch has been charged.
+    /// Whether `now` already belongs to the next instruction, because its fetch has been charged.
     ahead: bool,
     user: bool,
     /// Whether interrupts are masked.
@@ -153,7 +153,7 @@ pub struct Ledger {
     switches: Switches,
     trace: Trace,
     wakes: Wakes,
-    /// The run has stopped to read the name of an exiting task.
+    /// Whether the run has stopped to read the name of an exiting task.
     exiting: bool,
     masters: BusMasters,
 }
@@ -239,8 +239,8 @@ impl Ledger {
         ledger
     }
 
-    /// Keeps the steps ([`Sample::steps`]) of the `worst` longest latencies of each task, and of its latency number
-    /// `wanted`, counted from 0.
+    /// Keeps the steps ([`Sample::steps`]) of the `worst` longest latencies of each task, and of each task's latency
+    /// number `wanted`, counted from 0.
     pub fn set_kept(&mut self, worst: usize, wanted: Option<usize>) {
         self.wakes.keep(worst, wanted);
         self.trace.set_on(worst > 0 || wanted.is_some());
@@ -252,7 +252,7 @@ impl Ledger {
         self.trace.set_on(true);
     }
 
-    /// Returns the calls, callers before callees. Their cycles add up to those of the cells.
+    /// Returns the calls, callers before callees. Their cycles and the cycles of the cells have equal sums.
     pub fn calls(&self) -> &[Call] {
         self.calls.all()
     }

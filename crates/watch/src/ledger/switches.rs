@@ -6,11 +6,11 @@ use super::evictions::{By, Kind, Missed, Settled};
 use super::{Cycles, TaskId};
 use arm::Cause;
 
-/// Most switches kept. Further switches are dropped.
+/// Maximum number of switches kept. Further switches are dropped.
 const KEPT: usize = 1 << 20;
 const NO_SWITCH: u32 = u32::MAX;
 
-/// Number of a call of the scheduler, or none.
+/// Number of a call of the scheduler, or no call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchId(u32);
 

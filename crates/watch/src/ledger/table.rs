@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A hash table. Keys and values are side by side, so a lookup usually touches one cache line of the host. Its order is
-//! the same in every run.
+//! A hash table. Keys and values are side by side, so a lookup usually touches one cache line of the host. The order of
+//! iteration is the same in every run.
 
 /// Slots of an empty table, a power of two.
 const SLOTS: usize = 1 << 12;
@@ -41,7 +41,7 @@ impl<V: Copy + Default> Table<V> {
         }
     }
 
-    /// Returns the value of a key, which begins as the default.
+    /// Returns the value of a key. The value of a new key is the default.
     #[inline]
     pub fn at(&mut self, key: u64) -> &mut V {
         let mut slot = self.slot(key);

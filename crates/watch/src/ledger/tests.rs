@@ -100,7 +100,7 @@ fn a_store_whose_line_is_absent_is_a_miss_with_an_evictor() {
         let selected = missed.iter().filter(|(m, _)| (m.by == By::First) == first);
         selected.map(|(_, missed)| missed.count).sum()
     };
-    // Stores to devices are no misses.
+    // Stores to devices are not misses.
     let to_devices = buffered - count(true) - count(false);
     assert!(to_devices < buffered / 50, "{missed:?} {buffered}");
     assert!(count(true) > 100 && count(false) > 100, "{missed:?}");

@@ -5,9 +5,9 @@ use super::evictions::Settled;
 use super::{CellId, Miss, TaskId};
 use arm::Mva;
 
-/// Most steps kept.
+/// Maximum number of steps kept.
 const KEPT: usize = 1 << 20;
-/// Number of steps above which steps that no latency needs are dropped.
+/// Above this number of steps, steps that no latency needs are dropped.
 const OLD: usize = 1 << 16;
 
 /// Kind of a step.
@@ -45,7 +45,7 @@ pub enum What {
 pub struct Step {
     /// Core cycles since power-on.
     pub cycle: u64,
-    /// Cell of execution from then on.
+    /// Cell in which execution continues.
     pub cell: CellId,
     /// What happened.
     pub what: What,

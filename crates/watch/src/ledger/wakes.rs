@@ -7,7 +7,7 @@ use super::{CallId, CellId, Cycles, Function, TaskId};
 use arm::Cause;
 use std::collections::BTreeMap;
 
-/// Most samples kept. Further samples are dropped.
+/// Maximum number of samples kept. Further samples are dropped.
 const KEPT: usize = 1 << 20;
 /// Number of samples that keep the functions visited.
 const VISITED_KEPT: usize = 1 << 17;
@@ -45,8 +45,8 @@ struct Woken {
     switched: Option<u64>,
 }
 
-/// Interrupted code that continues after the interrupt that woke a task, until it calls the scheduler. Preemption is
-/// off there, or the woken task has no higher priority.
+/// Interrupted code that continues after the interrupt that woke a task, until this code calls the scheduler. Either
+/// preemption is off there, or the woken task does not have a higher priority.
 #[derive(Clone, Copy, Debug)]
 pub struct KeptOn {
     /// Core cycle in which the interrupt ended.
@@ -96,7 +96,7 @@ pub struct Wakes {
     rises: [Option<Rise>; 32],
     under_way: BTreeMap<TaskId, Woken>,
     samples: Vec<Sample>,
-    /// For each task: number of samples, and its worst samples, which have their steps.
+    /// For each task: number of samples, and its worst samples, whose steps are kept.
     of: BTreeMap<TaskId, (usize, Vec<usize>)>,
     worst: usize,
     wanted: Option<usize>,
@@ -105,8 +105,8 @@ pub struct Wakes {
 }
 
 impl Wakes {
-    /// Keeps the steps of the `worst` longest latencies of each task, and of its sample number `wanted`, counted from
-    /// 0.
+    /// Keeps the steps of the `worst` longest latencies of each task, and of each task's sample number `wanted`,
+    /// counted from 0.
     pub(super) fn keep(&mut self, worst: usize, wanted: Option<usize>) {
         (self.worst, self.wanted) = (worst, wanted);
     }
@@ -197,7 +197,7 @@ impl Wakes {
         }
     }
 
-    /// Records that the running task reaches user land. Returns the sample that this ends.
+    /// Records that the running task reaches user land. Returns the sample that ends there.
     pub(super) fn in_user_land(&mut self, cycle: u64, task: TaskId, sum: &Sum) -> Option<usize> {
         if self.under_way.get(&task)?.switched.is_none() || self.samples.len() == KEPT {
             return None;

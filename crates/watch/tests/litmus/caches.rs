@@ -80,7 +80,7 @@ pub fn the_i_cache_is_tagged_by_address_not_by_memory() {
     assert_eq!(run("code_at_two_addresses", 1), [1, 2]);
 }
 
-/// Returns what the program reads before and after a device writes 5.
+/// Returns the values that the program reads before and after a device writes 5.
 fn device_to_memory(variant: u32) -> Vec<u32> {
     let mut rig = Rig::new("device_to_memory", variant);
     rig.run_to_device();
@@ -97,7 +97,7 @@ pub fn what_a_device_writes_is_seen_after_invalidating_only() {
     assert_eq!(device_to_memory(2), [1, 5], "cleaned and invalidated");
 }
 
-/// Returns what a device reads after the program has written 2 over 1.
+/// Returns the value that a device reads after the program has overwritten 1 with 2.
 fn memory_to_device(variant: u32) -> u32 {
     let mut rig = Rig::new("memory_to_device", variant);
     rig.run_to_device();

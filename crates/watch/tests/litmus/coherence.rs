@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The coherence checker on the litmus programs. It must be silent if maintenance is complete. If maintenance is
-//! missing, it must give exactly the expected report.
+//! The coherence checker on the litmus programs. If maintenance is complete, the checker must be silent. If maintenance
+//! is missing, the checker must give exactly the expected report.
 //!
-//! An expected report is two lines. The first has the kind, the label and address of the access, the label and address
-//! of the newest data's writer, and the place of that data. The second is the operation needed.
+//! An expected report has two lines. The first line has the kind, the label and address of the access, the label and
+//! address of the newest data's writer, and the place of that data. The second line has the operation needed.
 
 use crate::rig::{DATA, Rig, name_of};
 use board::{Observed, Stop};
@@ -21,7 +21,7 @@ fn writer(report: &Report) -> String {
     }
 }
 
-/// Returns a report as two lines: what happened, and what was needed.
+/// Returns a report as two lines: the error, and the operation needed.
 fn lines(report: &Report) -> [String; 2] {
     let place = match report.place {
         Newest::Dirty(mva) => format!("dirty at {:#x}", mva.0),

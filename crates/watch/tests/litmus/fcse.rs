@@ -17,7 +17,7 @@ pub fn two_pids_share_an_address_without_maintenance_and_page_tables_do_not() {
         memory_before,
         "nothing written back"
     );
-    // Without FCSE and without maintenance each task reads the other's data.
+    // Without FCSE and without maintenance, each task reads the other task's data.
     assert_eq!(
         run("two_tasks_at_one_address", 1)[..3],
         [0x2200, 0x3300, 0x3300]

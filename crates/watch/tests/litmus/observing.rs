@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Observing changes nothing, and a board without an observer pays nothing for it.
+//! Observing changes nothing, and costs nothing on a board without an observer.
 
 use crate::rig::Rig;
 use arm::Bus as _;

@@ -27,7 +27,7 @@ const DONE_MARK: u32 = 0x600d;
 /// Physical address of the programs' scratch memory.
 pub const DATA: u32 = 0x20_0000;
 
-/// Longest run of a program, in core cycles: a few milliseconds of board time.
+/// Maximum length of a program's run, in core cycles: a few milliseconds of board time.
 const LIMIT: u64 = 5_000_000;
 
 struct Programs {
@@ -53,7 +53,7 @@ thread_local! {
     static BOARD: Cell<&'static str> = const { Cell::new("sam9263") };
 }
 
-/// Runs a test with programs for XScale and on its board.
+/// Runs a test with programs for XScale, on an XScale board.
 pub fn on_xscale(test: impl FnOnce()) {
     let before = BOARD.replace("ixp425");
     test();
@@ -227,12 +227,12 @@ impl<B: Poked> Rig<B> {
         self.poke(GO, 1);
     }
 
-    /// Runs to the end and returns what the program observed.
+    /// Runs to the end and returns the values that the program observed.
     pub fn finish(mut self) -> Vec<u32> {
         self.run_to_end()
     }
 
-    /// Runs to the end and returns what the program observed.
+    /// Runs to the end and returns the values that the program observed.
     pub fn run_to_end(&mut self) -> Vec<u32> {
         let mark = self.run_until(DONE);
         assert_eq!(
@@ -245,7 +245,7 @@ impl<B: Poked> Rig<B> {
     }
 }
 
-/// Runs a program and returns what it observed.
+/// Runs a program and returns the values that it observed.
 pub fn run(name: &str, variant: u32) -> Vec<u32> {
     Rig::new(name, variant).finish()
 }

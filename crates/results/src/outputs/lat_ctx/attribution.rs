@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Splits the cycles of a switch into terms, by the core's counters.
+//! Splits the cycles of a switch into terms, from the core's counters.
 //!
 //! The counters run while the guest holds a pin high: during the timed sections of the ring and of
 //! the overhead. A term of a switch is (ring per hop) minus (overhead per hop). It may be negative:
@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::LatCtx;
 use crate::runs::run::{Run, Window};
 
-/// A term: its name in files, its heading, and the cycle counters whose sum it is.
+/// A term: its name in files, its heading, and the cycle counters that add up to the term.
 struct TermRow {
     name: &'static str,
     heading: &'static str,
@@ -99,7 +99,7 @@ fn by_name<S: serde::Serializer>(cycles: &[f64; COUNT], s: S) -> Result<S::Ok, S
 }
 
 impl Terms {
-    /// Computes the terms of a switch; `None` when the run is not of a ring, or its guest moved no pins.
+    /// Computes the terms of a switch; `None` when the run does not measure a ring, or its guest did not move a pin.
     pub fn of(run: &Run) -> Option<Terms> {
         let guest = LatCtx::of(run)?;
         let ring = per_hop(&guest, &run.ring)?;

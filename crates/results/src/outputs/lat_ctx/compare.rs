@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Computes the cost of changing the address space: the time of a switch between processes minus the
-//! time of a switch between threads of one process, with equal board, kernel, ring and sizes.
+//! Computes the cost of changing the address space. The cost is the time of a switch between processes minus the time
+//! of a switch between threads of one process, with equal board, kernel, ring and sizes.
 //!
 //! All results are pure functions of runs and published figures.
 
@@ -41,18 +41,18 @@ pub struct Row {
     /// Cost of changing the address space: processes minus threads.
     pub difference_us: Estimate,
     pub difference_cycles: f64,
-    /// Core cycles per switch by term; `None` when the guest moved no pins.
+    /// Core cycles per switch by term; `None` when the guest did not move a pin.
     pub process: Option<Terms>,
     pub thread: Option<Terms>,
     pub difference: Option<Terms>,
     /// Hashes of the runs of this row.
     pub runs: Vec<String>,
-    /// Whether a row that it is compared with has other or more seeds.
+    /// Whether the row is compared with a row that has other or more seeds.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub uneven: bool,
 }
 
-/// A measured difference against the board's envelope.
+/// A measured difference compared with the board's envelope.
 #[derive(Clone, Debug, Serialize)]
 pub struct BesideEnvelope {
     pub board: String,
@@ -65,7 +65,7 @@ pub struct BesideEnvelope {
     pub sentence: String,
 }
 
-/// A kernel's switch against the first kernel's.
+/// A kernel's switch compared with the first kernel's switch.
 #[derive(Clone, Debug, Serialize)]
 pub struct Against {
     pub board: String,
@@ -74,13 +74,13 @@ pub struct Against {
     pub base: String,
     pub size_kb: u32,
     pub tasks: u32,
-    /// Switch between processes, divided by the first kernel's.
+    /// Time of a switch between processes, divided by the first kernel's time.
     pub to_base: f64,
-    /// Switch between processes, divided by the same kernel's switch between threads.
+    /// Time of a switch between processes, divided by this kernel's time of a switch between threads.
     pub to_threads: f64,
 }
 
-/// A switch between threads of a kernel without rings of processes, against the first kernel's switches.
+/// A switch between threads of a kernel without rings of processes, compared with the first kernel's switches.
 #[derive(Clone, Debug, Serialize)]
 pub struct Alone {
     pub board: String,
@@ -91,9 +91,9 @@ pub struct Alone {
     pub thread: Option<Terms>,
     /// Name of the first kernel.
     pub base: String,
-    /// The first kernel's switch between processes, divided by this switch.
+    /// Time of the first kernel's switch between processes, divided by the time of this switch.
     pub processes_of_base: f64,
-    /// The first kernel's switch between threads, divided by this switch.
+    /// Time of the first kernel's switch between threads, divided by the time of this switch.
     pub threads_of_base: f64,
 }
 
@@ -125,7 +125,7 @@ impl<'a> Ring<'a> {
     }
 }
 
-/// Returns the number of a name, in order of first occurrence.
+/// Numbers names in order of first occurrence, and returns the number of a name.
 fn number<'a>(names: &mut Vec<&'a str>, name: &'a str) -> usize {
     let known = names.iter().position(|n| *n == name);
     known.unwrap_or_else(|| {
@@ -134,8 +134,8 @@ fn number<'a>(names: &mut Vec<&'a str>, name: &'a str) -> usize {
     })
 }
 
-/// Makes a row of each pair of process and thread rings with equal board, kernel, size and number of
-/// tasks, in order. The envelope applies to the first kernel.
+/// Makes a row from each pair of process rings and thread rings with equal board, kernel, size and number of tasks, in
+/// order. The envelope applies to the first kernel.
 pub fn compare(runs: &[Run], envelope: &Envelope) -> Comparison {
     let rings: Vec<Rings> = measure::repeated(runs)
         .into_iter()
@@ -235,7 +235,7 @@ fn row(process: &[Ring], thread: &[Ring]) -> Option<Row> {
     })
 }
 
-/// Compares a row with the first kernel's row of equal board, size and tasks.
+/// Compares a row with the first kernel's row for an equal board, size and number of tasks.
 fn against(row: &Row, first: &[&Row]) -> Option<Against> {
     let same = |r: &&&Row| (&r.board, r.size_kb, r.tasks) == (&row.board, row.size_kb, row.tasks);
     let base = first.iter().find(same)?;
@@ -250,7 +250,7 @@ fn against(row: &Row, first: &[&Row]) -> Option<Against> {
     })
 }
 
-/// Compares thread rings with the first kernel's row of equal board, size and tasks.
+/// Compares thread rings with the first kernel's row for an equal board, size and number of tasks.
 fn alone_beside(threads: &[Ring], first: &[&Row]) -> Option<Alone> {
     let Ring { run, guest } = threads.first()?;
     let board = &run.point.board;

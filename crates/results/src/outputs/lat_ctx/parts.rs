@@ -85,8 +85,8 @@ fn board_parts(experiment: &str, board: &str, rows: &[&Row]) -> Result<Vec<Part>
     Ok(parts)
 }
 
-/// Draws the cycles by cause: of a switch, for the first two kernels at both ends of the axes; and of changing the
-/// address space, for all rows.
+/// Draws the cycles of a switch by cause, for the first two kernels at both ends of the axes. Also draws the cycles of
+/// changing the address space by cause, for all rows.
 fn where_it_goes(experiment: &str, board: &str, rows: &[&Row]) -> Result<Vec<Part>> {
     let ring = |row: &Row| (row.size_kb, row.tasks);
     let ends = [

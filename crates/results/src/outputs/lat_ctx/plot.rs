@@ -41,7 +41,7 @@ impl Shown {
     }
 }
 
-/// Looks of the curves in all charts of a board: a colour for each kernel, a marker for each size.
+/// Appearance of the curves in all charts of a board: a colour for each kernel, a marker for each size.
 pub struct Looks<'a> {
     kernels: Vec<&'a str>,
     sizes: Vec<u32>,
@@ -157,8 +157,8 @@ pub fn latency(
     Ok(hover.over(svg))
 }
 
-/// Returns a scale for all charts of these rows. It includes zero, and differences below zero: processes may be
-/// faster than threads.
+/// Returns a scale for all charts of these rows. The scale includes zero, and differences below zero, because processes
+/// may be faster than threads.
 pub fn scale_us(rows: &[&Row]) -> Range<f64> {
     let all = rows.iter().flat_map(|r| {
         let shown = [Shown::Processes, Shown::Threads, Shown::Difference];
@@ -203,7 +203,7 @@ pub fn scale_of(bars: &[Bar]) -> Range<f64> {
 /// Draws bars of stacked terms: positive terms to the right of zero, negative terms to the left.
 pub fn stacked(bars: &[Bar], title: &str, scale: Range<f64>) -> Result<String> {
     let count = bars.len() as i32;
-    // A chart with few bars has high bars, so that it is about as high as other charts.
+    // A chart with few bars has thicker bars, so that it is about as high as other charts.
     let bar_height = if bars.len() < 8 { 26 } else { 12 };
     let mut svg = String::new();
     let mut hover = Hover::default();

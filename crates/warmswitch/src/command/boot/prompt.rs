@@ -3,10 +3,10 @@
 
 /// Searched length of the log, in bytes; longer than a prompt and the kernel messages after it.
 const TAIL: usize = 4096;
-/// Number of last visible characters by which prompts are compared. A directory may stand before them.
+/// Number of characters at the end in which two prompts must agree. A directory may precede these characters.
 const SAME: usize = 2;
 
-/// Returns the end of the prompt that the log shows, if it shows one. Kernel messages with a time stamp after the
+/// Returns the end of the prompt that the log shows, if it shows a prompt. Kernel messages with a time stamp after the
 /// prompt do not count.
 pub fn of(log: &[u8]) -> Option<String> {
     let text = anstream::adapter::strip_bytes(&log[log.len().saturating_sub(TAIL)..]).into_vec();
@@ -16,7 +16,7 @@ pub fn of(log: &[u8]) -> Option<String> {
         return Some(prompt);
     }
     for line in lines {
-        // If anything but a kernel message ended the line, it is no prompt.
+        // If anything other than a kernel message ended the line, the line is not a prompt.
         let begun = &line[..kernel_part(line)?];
         if let Some(prompt) = end(begun) {
             return Some(prompt);
@@ -28,7 +28,7 @@ pub fn of(log: &[u8]) -> Option<String> {
 /// Returns the last visible characters of a line that ends like a prompt.
 fn end(line: &str) -> Option<String> {
     let line = line.trim_matches('\r');
-    // The first three end shell prompts, the others end questions.
+    // The first three end shell prompts. The others end questions.
     if !["# ", "$ ", "> ", ": ", "? "]
         .iter()
         .any(|end| line.ends_with(end))

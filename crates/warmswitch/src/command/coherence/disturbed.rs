@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `coherence --chaos SEED` and `--chaos-seeds A..B`: checks a command under interrupts that a seed draws.
+//! `coherence --chaos SEED` and `--chaos-seeds A..B`: checks a command under interrupts at moments that a seed
+//! determines.
 
 use anyhow::{Context, Result, bail};
 use board::boot::Boot;
@@ -99,7 +100,7 @@ impl Made<'_> {
         let name = session::snapshot::name(board, self.boot).unwrap_or_default();
         inputs.add("machine", name.as_bytes());
         inputs.add("seeds", env!("WARMSWITCH_CHAOS").as_bytes());
-        // The kernel's symbols decide where interrupts may come.
+        // The kernel's symbols determine where interrupts may be raised.
         let symbols = campaign.vmlinux.map(std::fs::read).transpose()?;
         inputs.add("symbols", &symbols.unwrap_or_default());
         inputs.add("command", args.command.join("\0").as_bytes());
@@ -112,7 +113,7 @@ impl Made<'_> {
         Store::of(inputs, args.chaos.again)
     }
 
-    /// Runs seeds without a stored result. Returns the results of all.
+    /// Runs the seeds without a stored result. Returns the results of all seeds.
     fn run(&self, campaign: &Campaign<'_>, seeds: Seeds) -> Result<Vec<Tried>> {
         campaign.run(seeds, &self.store(campaign)?)
     }
@@ -139,7 +140,8 @@ impl Request<'_> {
         })
     }
 
-    /// Prepares a campaign of this guest, with the mutant applied if one is given, and calls `then` with it.
+    /// Prepares a campaign of this guest, with the mutant applied if a mutant is given, and calls `then` with the
+    /// campaign.
     fn campaign<T>(
         &self,
         command: &Command,

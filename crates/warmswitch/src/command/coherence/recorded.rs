@@ -23,14 +23,14 @@ const RUNS: u32 = 4;
 
 /// Baselines for comparison with a run.
 pub struct Recorded {
-    /// File of the baselines, which also takes new ones.
+    /// File of the baselines, to which new baselines are also written.
     file: Option<PathBuf>,
     key: Key,
     all: Vec<Baseline>,
 }
 
 impl Recorded {
-    /// Loads the baselines. Fails for a bad file, and if a new baseline has no file to go to.
+    /// Loads the baselines. Fails if the file is bad, or if there is no file for a new baseline.
     pub fn of(args: &Args) -> Result<Recorded> {
         let target = &args.target;
         let kernel = target.kernel()?;
@@ -46,7 +46,7 @@ impl Recorded {
             );
         }
         let all = match &file {
-            // A file that --baseline names must exist, unless --write-baseline creates it.
+            // A file given with --baseline must exist, unless --write-baseline creates it.
             Some(path) if path.exists() || (args.baseline.is_some() && !args.write_baseline) => {
                 baseline::load(path)?
             }

@@ -26,7 +26,7 @@ pub struct Shown<'a> {
     pub groups: Vec<Group>,
     /// Suppressions that groups refer to.
     pub suppressions: &'a [Suppression],
-    /// Baseline of this kernel, board and command, if one is recorded.
+    /// Baseline for this kernel, board and command, if it is recorded.
     pub baseline: Option<&'a Baseline>,
     /// Names, clock and replay command.
     pub style: Style<'a>,
@@ -121,7 +121,7 @@ impl Shown<'_> {
         baseline::counts(&self.groups, self.suppressions)
     }
 
-    /// Returns one line for each suppression that covered more than the baseline allows.
+    /// Returns one line for each suppression that covered more reports than the baseline allows.
     fn exceeded(&self) -> Vec<String> {
         let Some(baseline) = self.baseline else {
             return Vec::new();
@@ -146,7 +146,7 @@ impl Shown<'_> {
         !self.args.chaos.is_asked() && !self.args.write_baseline
     }
 
-    /// Returns whether reports were suppressed and no baseline says how many to expect.
+    /// Returns whether reports were suppressed without a baseline that gives their expected number.
     fn lacks_baseline(&self) -> bool {
         self.baseline.is_none() && !self.counts().is_empty()
     }
@@ -238,7 +238,7 @@ impl Shown<'_> {
         text
     }
 
-    /// Returns the exit code. Prints notes on what the code does not tell.
+    /// Returns the exit code. Prints notes on what the exit code does not show.
     pub fn outcome(&self) -> Result<Outcome> {
         if self.findings.ended == RunEnd::Interrupted && self.args.bisect {
             eprintln!("error: stopped");
@@ -250,7 +250,7 @@ impl Shown<'_> {
             Err(error) if !is_exceeded || self.findings.ended == RunEnd::Interrupted => {
                 return Err(error);
             }
-            // An exceeded baseline decides, however the command ended.
+            // If the baseline is exceeded, it determines the exit code, however the command ended.
             Err(error) => {
                 eprintln!("note: {error:#}");
                 Outcome::Done
@@ -269,7 +269,7 @@ impl Shown<'_> {
         }
     }
 
-    /// Returns the exit code of a run without a report: by the number of suppressed reports.
+    /// Returns the exit code of a run without a report. It depends on the number of suppressed reports.
     fn against_baseline(&self) -> Result<Outcome> {
         let args = self.args;
         if !self.is_compared() {
@@ -331,7 +331,7 @@ impl Shown<'_> {
         }
     }
 
-    /// Returns the command's status, if that is not 0.
+    /// Returns the command's status if it is not 0.
     fn failed(&self) -> Option<i32> {
         self.findings.ended.status().filter(|status| *status != 0)
     }

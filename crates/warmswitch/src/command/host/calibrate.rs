@@ -26,7 +26,7 @@ use results::runs::point::short_kernel;
 use session::boot::Recipe;
 use session::session::Session;
 
-/// Figures that differ by less count as equal.
+/// Figures that differ by less than this count as equal.
 const SAME_PERCENT: f64 = 5.0;
 /// Limit of board time for a program, in seconds.
 const LIMIT_S: f64 = 120.0;
@@ -67,7 +67,7 @@ impl Calibrate {
     }
 }
 
-/// Time of a switch on the board with its own numbers and with the fitted ones, in microseconds.
+/// Time of a switch on the board with its own numbers and with the fitted numbers, in microseconds.
 #[derive(Serialize)]
 struct Switch {
     kernel: &'static str,
@@ -117,7 +117,7 @@ pub fn calibrate(machine: &Machine, name: &str) -> Result<Said> {
     }
     let (spec, _) = boards::load(name)?;
     let (kernels, _) = made_for(spec.core.core);
-    // The number of boots is not known in advance. The progress names the changes of the current one.
+    // The number of boots is not known in advance. The progress line shows the changes of the current boot.
     let mut progress = Progress::new("calibrating", 0);
     let mut simulate = |changes: &[Change], max_kb: u32| {
         let text: Vec<String> = changes.iter().map(ToString::to_string).collect();

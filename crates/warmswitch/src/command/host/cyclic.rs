@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The options of `host cyclic`, which are those of cyclictest.
+//! The options of `host cyclic`, which are the same as the options of cyclictest.
 
 use super::Measure;
 
@@ -39,7 +39,7 @@ pub struct Cyclic {
 }
 
 impl Cyclic {
-    /// Returns the options for `guest/cyclic`, which has the same letters.
+    /// Returns the options for `guest/cyclic`, which uses the same option letters.
     pub fn options(&self) -> String {
         let Cyclic {
             interval: i,

@@ -69,7 +69,7 @@ fn name(text: &str) -> Result<String> {
 }
 
 impl Read {
-    /// Prints each tool's table and keeps its document.
+    /// Prints each tool's table and stores its document.
     pub fn execute(&self) -> Result<Outcome> {
         let stem = self.log.file_stem().unwrap_or_default().to_string_lossy();
         let named = self.name.clone();
@@ -115,7 +115,7 @@ impl Read {
         Ok(outcome)
     }
 
-    /// Prints the results of another program beside the boards' records. Keeps nothing.
+    /// Prints the results of another program beside the boards' records. Stores nothing.
     fn other(&self, bytes: &[u8]) -> Result<Outcome> {
         let mut machine = import::bytes_of(bytes).with_context(|| shown(&self.log).to_string())?;
         machine.name = shown(&self.log).to_string();
@@ -145,7 +145,7 @@ mod tests {
     use session::boot::Recipe;
     use session::session::Session;
 
-    /// Returns the total length of a guest's timed sections by its own samples, in nanoseconds.
+    /// Returns the total length of a guest's timed sections according to its own samples, in nanoseconds.
     fn sum_ns(samples: &Value, times: f64) -> f64 {
         let samples = samples.as_array().expect("samples").iter();
         samples
@@ -153,8 +153,8 @@ mod tests {
             .sum()
     }
 
-    /// The program reads its clock between the pins' edges. The difference is the time to read the clock and to move
-    /// a pin, and the clock's resolution.
+    /// The program reads its clock between the pins' edges. The two measurements differ by the time to read the clock
+    /// and to move a pin, and by the clock's resolution.
     #[test]
     #[ignore = "needs the kernel"]
     fn the_products_program_measures_on_the_board_what_the_pins_show() {

@@ -8,7 +8,7 @@ use super::sheet::{self, Interrupted, Row, Sheet};
 use super::{Args, Bench, GUEST};
 use crate::explain::overhead::{Charges, Lost};
 
-/// Names of the task's work.
+/// Names of the kinds of work that the task can do.
 pub const WORKS: [&str; 4] = ["sort", "deflate", "aes", "crc"];
 /// A loop in registers, which misses only its few lines of code. Its interrupts show the direct cost.
 const SPIN: &str = "spin";
@@ -17,13 +17,14 @@ const TIMES: u32 = 49;
 
 /// Result of a task with interrupts on one board.
 pub struct Task {
-    /// The formula's figures, in us: an interrupt of the loop in registers, and the extra cost of one of this work.
+    /// The formula's figures, in us: the cost of an interrupt of the loop in registers, and the extra cost of an
+    /// interrupt of this work.
     formula: [f64; 2],
-    /// Cycles of a run with interrupts, less those of a run without.
+    /// Cycles of a run with interrupts, minus the cycles of a run without interrupts.
     exact: Charges,
 }
 
-/// Measures all works on one board.
+/// Measures all kinds of work on one board.
 pub fn measured(args: &Args, bench: &Bench<'_>) -> Result<Vec<Task>> {
     let (_, direct) = of_work(args, bench, SPIN)?;
     let task = |work| {
@@ -34,11 +35,13 @@ pub fn measured(args: &Args, bench: &Bench<'_>) -> Result<Vec<Task>> {
     WORKS.into_iter().map(task).collect()
 }
 
-/// Measures the interrupts of one work: all their cycles by the ledger, and us per interrupt by the guest's clock.
+/// Measures the interrupts of one kind of work: all their cycles from the ledger, and us per interrupt from the guest's
+/// clock.
 fn of_work(args: &Args, bench: &Bench<'_>, work: &str) -> Result<(Charges, f64)> {
     let run = |interrupts: u32| -> Result<(Charges, f64)> {
         let (pieces, kb) = (args.pieces * (TIMES + 1), args.kb);
-        // Always two digits: the line is on the program's stack, and its length moves the program's data.
+        // The number always has two digits, because the line is on the program's stack, and its length moves the
+        // program's data.
         let line = format!("{GUEST} -i -g -n {pieces} -k {kb} -r 1 {work} {interrupts:02}");
         let (charges, printed) = bench.run(&line, 1)?;
         let sample = &printed["interrupts"][0];
@@ -88,7 +91,7 @@ fn rows(sheet: &Sheet, work: &str, task: &Task) -> Vec<Row> {
     rows
 }
 
-/// Results of one work on all boards.
+/// Results of one kind of work on all boards.
 pub struct Boards<'a> {
     pub work: &'a str,
     pub tasks: Vec<&'a Task>,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch overhead`: measures the tasks of the paper of 2007 on a board, by its formula and by exact charges.
+//! `warmswitch overhead`: measures the tasks of the paper of 2007 on a board, by the paper's formula and by exact
+//! charges.
 
 mod interrupts;
 mod sheet;
@@ -26,12 +27,12 @@ use supply::kernel;
 use switches::{PAIRS, Pair, Plan};
 
 const GUEST: &str = "overhead";
-/// Kernel option: a program has its data at the same addresses in every run.
+/// Kernel option that places a program's data at the same addresses in every run.
 const SAME_PLACES: &str = "norandmaps";
 /// Limit of board time for a run, in seconds.
 const LIMIT_S: f64 = 300.0;
 
-/// The end of its `--help`.
+/// The end of the `--help` of this verb.
 pub const HELP: Help = Help {
     documents: "docs/use/EXPLAIN.md",
     examples: &[(
@@ -165,7 +166,7 @@ impl Args {
 }
 
 impl Bench<'_> {
-    /// Runs a line with this number of tasks. Returns the charges, and the guest's line of JSON.
+    /// Runs a command line with this number of tasks. Returns the charges, and the guest's line of JSON.
     fn run(&self, line: &str, tasks: usize) -> Result<(Charges, Value)> {
         let (mut session, _) = setup::charge(self.booted.clone(), self.vmlinux);
         let typed = Typed::own(line);

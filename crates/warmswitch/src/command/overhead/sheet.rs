@@ -8,13 +8,13 @@ use crate::explain::overhead::{self, Charges, DOINGS, Lost, Verdict};
 use results::figures::published::Published;
 use results::render::grid::{self, Grid};
 
-/// Interruptions of a task in the paper. The paper's figures are sums over them.
+/// Interruptions of a task in the paper. The paper's figures are sums over these interruptions.
 const PAPERS: u32 = 49;
 
 /// A figure of one board: name, microseconds, the paper's figure.
 pub type Row = (String, f64, Option<f64>);
 
-/// Clock and published figures, by which results are shown.
+/// Clock and published figures, which are needed to show the results.
 pub struct Sheet {
     cpu_hz: u64,
     published: Published,
@@ -39,8 +39,8 @@ impl Sheet {
         self.published.figure(&format!("david2007.{id}"))?.value
     }
 
-    /// Returns the paper's figure of one interruption, if the task is interrupted as often as in the paper. A sweep has
-    /// other counts, and other data.
+    /// Returns the paper's figure for one interruption, if the task is interrupted as often as in the paper. In a
+    /// sweep, the counts and the data differ from the paper's.
     pub fn interruption(&self, by: &str, work: &str, times: u32) -> Option<f64> {
         if times != PAPERS {
             return None;
@@ -54,7 +54,7 @@ impl Sheet {
         1e6 * cycles / self.cpu_hz as f64 / f64::from(count)
     }
 
-    /// Returns what a task lost in user land, and its misses by who caused them.
+    /// Returns what a task lost in user land, and its misses by causer.
     pub fn lost(&self, interrupted: &Interrupted<'_>, exact: &Charges, task: usize) -> Vec<Row> {
         let Interrupted { work, by, times } = *interrupted;
         let us = |cycles: i64| self.us(cycles as f64, times);
@@ -67,7 +67,7 @@ impl Sheet {
         rows
     }
 
-    /// Compares two figures of a task's loss: the difference of two runs, and the misses that others caused.
+    /// Compares two figures of a task's loss: the difference between two runs, and the misses that others caused.
     pub fn claim(&self, interrupted: &Interrupted<'_>, lost: &Lost) -> String {
         let us = |cycles: f64| self.us(cycles, interrupted.times);
         let verdict = match lost.verdict() {

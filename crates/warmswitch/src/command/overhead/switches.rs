@@ -12,30 +12,31 @@ use host::read;
 /// Names of the two tasks' work.
 pub type Works = [&'static str; 2];
 
-/// The paper's pairs.
+/// The paper's pairs of tasks.
 pub const PAIRS: [Works; 2] = [["sort", "deflate"], ["aes", "crc"]];
 /// Turns of each task, as in the paper: 99 switches, and 49 interruptions of each task.
 pub const TURNS: u32 = 50;
-/// Count of values to sort without `--sweep`, 4 bytes each.
+/// Number of values to sort without `--sweep`, 4 bytes each.
 const SORTED: u32 = 512;
-/// Counts of values to sort with `--sweep`.
+/// Numbers of values to sort with `--sweep`.
 const SWEEP: [u32; 6] = [128, 256, 512, 1024, 2048, 4096];
-/// Turns of each task with `--sweep`. A piece of the largest size takes as long as a thousand of the smallest.
+/// Turns of each task with `--sweep`. One piece of the largest size takes as long as a thousand pieces of the smallest
+/// size.
 const SWEEP_TURNS: u32 = 10;
 
 /// Two tasks to measure.
 pub struct Plan {
     pub works: Works,
     pub turns: u32,
-    /// Count of values to sort.
+    /// Number of values to sort.
     sorted: u32,
 }
 
 /// Result of two tasks on one board.
 pub struct Pair {
-    /// The formula's figures, in us: a hop without work, and the indirect overhead of all switches.
+    /// The formula's figures, in us: the time of a hop without work, and the indirect overhead of all switches.
     formula: [f64; 2],
-    /// Cycles of a run with all turns, less those of a run with one turn.
+    /// Cycles of a run with all turns, minus the cycles of a run with one turn.
     exact: Charges,
 }
 
@@ -62,7 +63,7 @@ impl Plan {
         2 * self.turns - 1
     }
 
-    /// Returns how many more interruptions of a task the run with all turns has.
+    /// Returns how many more times a task is interrupted in the run with all turns than in the run with one turn.
     fn times(&self) -> u32 {
         self.turns - 1
     }
@@ -86,7 +87,8 @@ impl Plan {
     fn run(&self, args: &Args, bench: &Bench<'_>, turns: u32) -> Result<(Charges, Value)> {
         let (pieces, kb, sorted) = (args.pieces * self.turns, args.kb, self.sorted);
         let [first, second] = self.works;
-        // Always two digits: the line is on the program's stack, and its length moves the program's data.
+        // The number always has two digits, because the line is on the program's stack, and its length moves the
+        // program's data.
         let line = format!(
             "{GUEST} -g -n {pieces} -k {kb} -s {sorted} -r 1 {first} {second} 1 {turns:02}"
         );

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A checker that gets events written by hand, and regression tests for bugs that a hostile review proved with it.
+//! A checker that gets events written by hand, and regression tests for bugs that a hostile review proved with this
+//! checker.
 
 use crate::checker::Checker;
 use arm::{Context, Event, Kind, Mva, Pa, Side, TlbSide, Width};
@@ -89,7 +90,7 @@ impl Scripted {
         self.send(FUNCTION, store);
     }
 
-    /// Writes the line of one of the addresses back.
+    /// Writes back the line of one of the addresses.
     pub(crate) fn written_back(&mut self, n: u32, address: u32, first: u32) {
         let back = Event::WriteBack {
             mva: Mva(address + 64 * n),
@@ -249,7 +250,7 @@ fn a_stale_entry_under_two_table_bases_is_counted() {
     assert_eq!(counts, [400]);
 }
 
-/// One instruction comes from a stale word and loads this word.
+/// One instruction comes from a stale word and loads that same word.
 #[test]
 fn a_fetch_hides_no_load() {
     let mut script = Scripted::new(&[]);
@@ -303,7 +304,7 @@ fn a_destructive_write_back_is_reported_even_if_the_writers_line_is_dirty_again(
     }
 }
 
-/// A cached read-only page of memory that is written past the cache. It is mapped before the write, or after it.
+/// A cached read-only page of memory that is written past the cache. The page is mapped before or after the write.
 #[test]
 fn a_private_view_is_one_that_was_mapped_before_the_data_was_written() {
     for mapped_after in [false, true] {

@@ -267,7 +267,7 @@ fn a_task_that_is_preempted_while_it_exits_is_the_same_task() {
     let first = l.task_at(0x100);
     l.task = first;
     l.tasks[first as usize].ended = true;
-    // Another task preempts it, and it continues later.
+    // Another task preempts the exiting task, which continues later.
     let other = l.task_at(0x200);
     l.task = other;
     assert_eq!(l.task_at(0x100), first);

@@ -65,8 +65,8 @@ fn stores(missed: &[(Miss, Missed)]) -> Missed {
 /// `mov r1, #2 MB`, `ldr r3, [r1, #-0x800]`, which loads the translation.
 const AT_2_MB: [u32; 2] = [0xe3a0_1602, 0xe511_3800];
 
-/// Returns code that runs `last` with r1 16 bytes below 3 MB. If `warm`, the translations of 2, 3 and 5 MB are loaded
-/// before, and `last` runs twice, the second time from the I-cache.
+/// Returns code that runs `last` with r1 16 bytes below 3 MB. If `warm`, the code first loads the translations of 2, 3
+/// and 5 MB. Then it runs `last` twice, the second time from the I-cache.
 fn at_3_mb(last: &[u32], warm: bool) -> Vec<u32> {
     let or_nop = |word: u32| if warm { word } else { NOP };
     let mut code = vec![
@@ -235,7 +235,7 @@ fn the_wait_for_a_line_that_a_pld_fills_is_part_of_its_miss() {
     }
 }
 
-/// The wait has the evictor of the line, as its fill has.
+/// The wait has the same evictor as the line's fill.
 #[test]
 fn the_wait_for_a_pld_has_the_evictor_of_the_line() {
     let code = [
@@ -287,7 +287,7 @@ fn a_locked_translation_survives_an_invalidate_of_all() {
         let selected = walks.iter().filter(|(by, _)| is(by));
         selected.map(|(_, missed)| missed.count).sum()
     };
-    // The invalidate evicted the translation of the code. The translation of 6 MB replaced that of 5 MB.
+    // The invalidate evicted the translation of the code. The translation of 6 MB replaced the translation of 5 MB.
     assert_eq!(count(|by| matches!(by, By::Invalidated(_))), 1, "{walks:?}");
     assert_eq!(count(|by| matches!(by, By::Replaced(_))), 1, "{walks:?}");
 }

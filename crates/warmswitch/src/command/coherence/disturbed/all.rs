@@ -13,11 +13,11 @@ use results::render::grid::Grid;
 use session::boot::Prepared;
 use supply::mutant::{self, Expected, Mutant};
 
-/// A mutant, and the results of its seeds up to the first one with a report.
+/// A mutant, and the results of its seeds up to the first seed with a report.
 struct Found {
     mutant: Mutant,
     tried: Vec<Tried>,
-    /// Error of the run, if it gave no results.
+    /// Error of the run, if the run gave no results.
     failed: Option<String>,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The model's caches: the contents of lines, and the fate of a write when its line leaves the cache.
+//! The model's caches: the contents of lines, and what happens to a write when its line leaves the cache.
 
 use super::model::{Model, half, lane};
 use super::words::{Author, Finding, Place, Route};
@@ -128,8 +128,8 @@ impl Model {
         };
         let newest = word.newest();
         word.memory = value;
-        // A newest value in another line, or one already lost, is not lost here. If the newest value went to this line
-        // but the line holds another value, a store for other memory has replaced it.
+        // A newest value that is in another line, or already lost, is not lost here. If the newest value went to this
+        // line but the line holds another value, a store for other memory has replaced the newest value.
         let place = word.last().place;
         if newest == value {
             // This write-back restores the newest value, even if it was lost.

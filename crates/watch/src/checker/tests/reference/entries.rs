@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The model's TLB: the descriptors of each entry, and what the tables say at each use.
+//! The model's TLB: the descriptors of each entry, and the mapping in the tables at each use.
 
 use super::model::Model;
 use super::tables::{Page, Read, follow};
@@ -22,7 +22,7 @@ pub struct Entry {
 #[derive(Clone, Default)]
 struct Reported {
     ttb: u32,
-    /// The walk that loaded the entry read an old descriptor. The report of the walk stands for all uses.
+    /// The walk that loaded the entry read an old descriptor. The report of the walk covers all uses.
     by_walk: bool,
     /// Users that got a report: instruction, PID, kind of access, and the descriptor that differs.
     to: Vec<(u32, u32, Kind, u32)>,
@@ -145,7 +145,7 @@ impl Model {
     }
 }
 
-/// Returns the mapping of an address by an entry.
+/// Returns how an entry maps an address.
 fn made_as(entry: &Entry, mva: u32) -> Option<Page> {
     let mut levels = entry.made_from.iter();
     follow(entry.ttb, mva, |_| levels.next().map(|d| d.1)).0

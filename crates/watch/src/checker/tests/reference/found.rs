@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs that the checker once judged wrongly, as the reducer printed them, and cases that random programs seldom
-//! meet.
+//! contain.
 
 use super::program::Program;
 use super::run::{Tally, run};

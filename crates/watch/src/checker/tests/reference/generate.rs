@@ -20,7 +20,7 @@ struct Generator {
     pages: Vec<u32>,
     /// Weight of each sort of operation.
     weights: Vec<u32>,
-    /// Weight of each section for accesses; the last weight is that of windows.
+    /// Weight of each section for accesses; the last weight is the weight of windows.
     paths: Vec<u32>,
     /// Number of different values that are stored.
     values: u32,
@@ -111,7 +111,7 @@ impl Generator {
         }
     }
 
-    /// Returns the physical address of a word of one of the lines.
+    /// Returns the physical address of a word in one of the lines.
     fn pa(&mut self) -> u32 {
         let (page, offset) = (
             self.pick(&self.pages.clone()),
@@ -121,7 +121,7 @@ impl Generator {
         DATA + 0x1000 * page + offset + 4 * word
     }
 
-    /// Returns a virtual address that leads, led or will lead to memory at `pa`.
+    /// Returns a virtual address that is, was or will be mapped to the memory at `pa`.
     fn address_of(&mut self, pa: u32) -> u32 {
         let path = self.weighed(&self.paths.clone());
         if let Some((base, _)) = SECTIONS.get(path) {
@@ -215,7 +215,7 @@ impl Generator {
         self.execute_at(va);
     }
 
-    /// Emits a cache operation on an address, usually one used recently.
+    /// Emits a cache operation on an address, usually on a recently used address.
     fn at_line(&mut self, names: &[&str]) {
         let name = self.pick(names);
         let mva = if self.recent.is_empty() || self.percent(15) {
@@ -299,7 +299,7 @@ impl Generator {
         let value = match self.below(20) {
             0 => 0,
             2 if window != 4 => small(data, 0, cb) | self.below(256) << 4,
-            // No pages with several descriptors: all of them would have to be equal.
+            // Avoids pages with several descriptors, because all of these descriptors would have to be equal.
             _ if window == 4 => tiny(self.below(4 * PAGES), ap, cb),
             _ => small(data, ap, cb),
         };
@@ -311,7 +311,7 @@ impl Generator {
         (at, value)
     }
 
-    /// Writes a descriptor, by a device or through one of the sections.
+    /// Lets a device write a descriptor, or writes it through one of the sections.
     fn write_descriptor(&mut self, at: u32, value: u32) {
         if self.percent(10) {
             return self.ops.push(Op::Device(at, 4, value));
@@ -369,7 +369,7 @@ impl Generator {
         self.remember(va);
     }
 
-    /// Makes a page read-only, and then loads from it, which is still allowed, before it stores, which is not.
+    /// Makes a page read-only. Then loads from the page, which is still allowed, and stores to it, which is not.
     fn tightened_permissions(&mut self) {
         let (window, page) = (1 + self.below(4), self.below(PAGES));
         let va = WINDOWS[window as usize] + DATA + 0x1000 * page;

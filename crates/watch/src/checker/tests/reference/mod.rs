@@ -5,9 +5,11 @@
 //!
 //! - `FUZZ_SEEDS=A..B` draws the programs of these seeds.
 //! - `FUZZ_HOURS=H` runs for H hours.
-//! - `FUZZ_ACCESSES=N` runs until N accesses were judged, and fails unless every kind of report was met often enough.
-//! - `FUZZ_REPLAY=FILE` runs a program as a failure prints it.
-//! - `FUZZ_BRIEF` ends the test at the first failure and does not shorten it (`cargo xtask mutants --checker`).
+//! - `FUZZ_ACCESSES=N` runs until N accesses have been judged, and fails unless every kind of report occurred often
+//!   enough.
+//! - `FUZZ_REPLAY=FILE` runs a program in the form that a failure prints.
+//! - `FUZZ_BRIEF` ends the test at the first failure and does not shorten the program (`cargo xtask mutants
+//!   --checker`).
 
 mod copies;
 mod entries;
@@ -34,7 +36,7 @@ const SEEDS: u64 = 400;
 /// Fewest reports of each kind in a run with `FUZZ_ACCESSES`.
 const OF_EACH_KIND: u64 = 1000;
 
-/// Number of different failures that ends the search.
+/// Number of different failures after which the search ends.
 const SORTS: usize = 6;
 
 /// The programs to run, and when to stop.
@@ -43,7 +45,7 @@ struct Plan {
     to: u64,
     time: Option<Duration>,
     accesses: Option<u64>,
-    /// Number of different failures that ends the search.
+    /// Number of different failures after which the search ends.
     sorts: usize,
 }
 
@@ -138,7 +140,7 @@ fn search(plan: &Plan) -> (Failures, Tally) {
     result.into_inner().unwrap()
 }
 
-/// Prints a failure and a shortened program that has it.
+/// Prints a failure and a shortened program that reproduces it.
 fn complain(seed: u64, failure: Failure) {
     println!("seed {seed}: {}", failure.sort);
     let (program, failure) = reduce::reduce(generate::program(seed), failure);

@@ -64,9 +64,10 @@ const fn mcr(opc1: u32, crn: u32, crm: u32, opc2: u32) -> u32 {
 /// An operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Executes an instruction: its index, r0, r1, and whether in user mode.
+    /// Executes an instruction: its index, r0, r1, and whether it runs in user mode.
     Do(usize, u32, u32, bool),
-    /// Executes the instruction at a virtual address: the address, whether it is Thumb, and whether in user mode.
+    /// Executes the instruction at a virtual address: the address, whether it is Thumb, and whether it runs in user
+    /// mode.
     Execute(u32, bool, bool),
     /// A device writes: physical address, number of bytes, value.
     Device(u32, u32, u32),
@@ -88,7 +89,7 @@ pub struct Program {
     /// Whether victims are late.
     pub late: bool,
     /// Whether instructions keep their addresses, so that an instruction may repeat. Otherwise, each event has an
-    /// invented address, and an earlier report hides none.
+    /// invented address, so that no earlier report hides a later report.
     pub alike: bool,
     pub ops: Vec<Op>,
 }

@@ -4,7 +4,7 @@
 use super::program::{Op, Program};
 use super::run::{Failure, Tally, run};
 
-/// Most programs tried.
+/// Maximum number of programs tried.
 const TRIALS: usize = 4000;
 
 /// Returns the shortest failing program found, and its failure.

@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 /// Counts of events and reports, by name.
 pub type Tally = BTreeMap<&'static str, u64>;
 
-/// A failure, and the operation of the program that met it.
+/// A failure, and the operation of the program at which it occurred.
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub op: usize,
@@ -38,7 +38,7 @@ struct Both {
 }
 
 impl Both {
-    /// Takes the reports of the checker, so that an equal report later counts as new.
+    /// Takes the reports out of the checker, so that a later equal report counts as new.
     fn reported(&mut self) -> Vec<Finding> {
         if self.checker.reports.is_empty() {
             return Vec::new();
@@ -53,7 +53,8 @@ impl Both {
 
     fn compare(&mut self, event: &Event<'_>, context: &Context, mut expected: Vec<Finding>) {
         let found = self.reported();
-        // One report for each cause: of several words of a line with one writer, the checker reports the first.
+        // The checker makes one report for each cause. If one writer wrote several words of a line, the checker reports
+        // the first of these words.
         let cause = |f: &Finding| (f.kind, f.author.pc, core::mem::discriminant(&f.place));
         let mut causes = Vec::new();
         expected.retain(|f| {
@@ -252,7 +253,7 @@ impl Run {
         }
     }
 
-    /// Returns a failure if the last operation met one.
+    /// Returns a failure if the last operation caused one.
     fn failure(&mut self, op: usize) -> Result<(), Failure> {
         let both = &mut self.cpu.bus.observer;
         let contradiction = both.model.contradiction.take();

@@ -3,7 +3,7 @@
 
 use arm::Kind;
 
-/// Mapping of an address by the tables.
+/// The tables' mapping of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
     pub pa: u32,

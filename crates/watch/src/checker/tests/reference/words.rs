@@ -22,7 +22,7 @@ pub enum Place {
     Invalidated(u32, u64),
     /// Lost: the line at this MVA was written back to other memory in this cycle.
     Elsewhere(u32, u64),
-    /// Lost: a write-back of the line at this MVA overwrote it in memory in this cycle.
+    /// Lost: a write-back of the line at this MVA overwrote the data in memory in this cycle.
     Overwritten(u32, u64),
 }
 
@@ -84,7 +84,7 @@ pub struct Write {
     pub mask: u32,
     pub value: u32,
     pub place: Place,
-    /// Number of the event in which the data reached memory, at the earliest, or was lost.
+    /// Number of the event in which the data was lost, or reached memory at the earliest.
     pub left: u64,
 }
 
@@ -105,7 +105,7 @@ pub struct Word {
     pub memory: u32,
     /// Users with a report since the last write, and whether the newest value was still in its line then.
     pub reported_to: Vec<(User, bool)>,
-    /// The loss of the newest value by a write-back was reported.
+    /// Whether the loss of the newest value by a write-back was reported.
     pub loss_reported: bool,
 }
 
@@ -126,7 +126,7 @@ impl Word {
         }
     }
 
-    /// Returns whether a user of the stale word needs a report, and records that it has had one.
+    /// Returns whether a user of the stale word needs a report, and records that the user has had a report.
     pub fn needs_report(&mut self, user: User) -> bool {
         let user = (user, matches!(self.last().place, Place::Line(_)));
         let new = !self.reported_to.contains(&user);
