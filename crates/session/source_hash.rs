@@ -40,8 +40,8 @@ fn is_test(path: &Path) -> bool {
         .is_some_and(|stem| stem.to_string_lossy().ends_with("tests"))
 }
 
-/// Returns a file's text without the items after `#[cfg(test)]`. The last line of an item begins in the first column
-/// and is `}` or ends in `;`, because rustfmt formats the file.
+/// Returns a file's text without the items after `#[cfg(test)]`. Because rustfmt formats the file, the last line of an
+/// item begins in the first column and ends in `}` or `;`.
 fn without_tests(text: &str) -> String {
     let mut kept = String::new();
     let mut in_test = false;
@@ -51,8 +51,8 @@ fn without_tests(text: &str) -> String {
             kept.push_str(line);
             kept.push('\n');
         }
-        let one_line = line.ends_with(';') && !line.starts_with([' ', '#']);
-        in_test &= line != "}" && !one_line;
+        let is_last = !line.starts_with([' ', '#']) && line.ends_with(['}', ';']);
+        in_test &= !is_last;
     }
     kept
 }
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn items_for_tests_do_not_count() {
-        let text = "fn a() {}\n#[cfg(test)]\n#[path = \"x.rs\"]\nmod x;\nfn b() {\n}\n#[cfg(test)]\nmod tests {\n    f();\n}\nfn c() {}\n";
+        let text = "fn a() {}\n#[cfg(test)]\nfn t() {}\n#[cfg(test)]\n#[path = \"x.rs\"]\nmod x;\nfn b() {\n}\n#[cfg(test)]\nmod tests {\n    f();\n}\nfn c() {}\n";
         assert_eq!(without_tests(text), "fn a() {}\nfn b() {\n}\nfn c() {}\n");
         for name in ["tests", "tests.rs", "session_tests.rs"] {
             assert!(is_test(Path::new(name)), "{name}");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names chaos by a hash of the sources, besides the simulator's, that decide the result of a seed: programs, places
-//! and judgement.
+//! Computes a hash of the sources that decide the result of a chaos seed and are not in the simulator's hash: random
+//! programs, places of interrupts, the checker and its judgement.
 
 #[path = "../session/source_hash.rs"]
 mod source_hash;
 
-const SOURCES: [&str; 3] = ["src/chaos", "src/coherence", "../supply/src"];
+const SOURCES: [&str; 4] = ["src/chaos", "src/coherence", "../supply/src", "../watch/src"];
 
 fn main() {
     println!(

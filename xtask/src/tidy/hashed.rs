@@ -15,6 +15,22 @@ const HASHED: [&str; 4] = [
     "crates/results/src/runs/",
 ];
 
+/// Folders that, with the simulator, decide the result of a chaos seed: `crates/warmswitch/build.rs` hashes them.
+const CHAOS: [&str; 4] = [
+    "crates/warmswitch/src/chaos/",
+    "crates/warmswitch/src/coherence/",
+    "crates/supply/src/",
+    "crates/watch/src/",
+];
+/// Crates without a folder in a hash, each with the reason.
+const FREE: [(&str, &str); 2] = [
+    (
+        "crates/base/",
+        "paths, terminal and progress decide no result",
+    ),
+    ("crates/host/", "measures this machine, and no board"),
+];
+
 /// Returns the file that an item's `#[path]` names.
 fn named(item: &Item) -> Option<String> {
     attributes(item).iter().find_map(|a| match &a.meta {
@@ -51,22 +67,38 @@ fn counted(files: &[(String, String)]) -> Vec<String> {
     wrong
 }
 
+/// Returns how a build script names a folder: relative to the folder of its crate, `own`.
+fn quoted(folder: &str, own: &str) -> String {
+    let folder = folder.trim_end_matches('/');
+    match folder.strip_prefix(own) {
+        Some(inside) => format!("\"{inside}\""),
+        None => folder.replace("crates/", "\"../") + "\"",
+    }
+}
+
+#[test]
+fn each_crate_is_in_a_hash_or_decides_no_result() {
+    let simulator = include_str!("../../../crates/session/build.rs");
+    for folder in HASHED {
+        let name = quoted(folder, "crates/session/");
+        assert!(simulator.contains(&name), "{name}");
+    }
+    let chaos = include_str!("../../../crates/warmswitch/build.rs");
+    for folder in CHAOS {
+        let name = quoted(folder, "crates/warmswitch/");
+        assert!(chaos.contains(&name), "{name}");
+    }
+    let listed = HASHED.iter().chain(&CHAOS).copied();
+    let listed: Vec<&str> = listed.chain(FREE.map(|(name, _)| name)).collect();
+    let manifests = tracked().into_iter().map(|(path, _)| path);
+    let crates = manifests.filter_map(|path| Some(path.strip_suffix("Cargo.toml")?.to_string()));
+    let missing = crates.filter(|name| name.starts_with("crates/"));
+    let missing = missing.filter(|name| !listed.iter().any(|folder| folder.starts_with(name)));
+    none("crates that are in no list of this file", missing.collect());
+}
+
 #[test]
 fn no_file_for_tests_alone_is_in_the_simulators_hash() {
-    let build = include_str!("../../../crates/session/build.rs");
-    for folder in HASHED {
-        let relative = match folder.strip_prefix("crates/session/") {
-            Some(own) => format!("\"{}\"", own.trim_end_matches('/')),
-            None => {
-                folder
-                    .replace("crates/", "\"../")
-                    .trim_end_matches('/')
-                    .to_string()
-                    + "\""
-            }
-        };
-        assert!(build.contains(&relative), "{relative}");
-    }
     none("files for tests alone in the simulator's hash", {
         counted(&tracked())
     });
