@@ -5,7 +5,12 @@
 #[path = "../session/source_hash.rs"]
 mod source_hash;
 
-const SOURCES: [&str; 4] = ["src/chaos", "src/coherence", "../supply/src", "../watch/src"];
+const SOURCES: [&str; 4] = [
+    "src/chaos",
+    "src/coherence",
+    "../supply/src",
+    "../watch/src",
+];
 
 fn main() {
     println!(

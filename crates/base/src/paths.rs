@@ -95,17 +95,17 @@ pub fn names_in(dir: &Path, keep: impl Fn(&Path) -> Option<String>) -> Vec<Strin
     names
 }
 
+/// Returns the names of the folders in `dir` that have a file `file`, ascending.
+pub fn folders_with(dir: &Path, file: &str) -> Vec<String> {
+    names_in(dir, |path| {
+        let name = path.file_name()?.to_str()?.to_string();
+        path.join(file).is_file().then_some(name)
+    })
+}
+
 /// Returns the names of all experiments.
 pub fn experiments() -> Vec<String> {
-    names_in(&root().join("experiments"), |path| {
-        let file = path.join("experiment.toml");
-        file.is_file().then(|| {
-            path.file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned()
-        })
-    })
+    folders_with(&root().join("experiments"), "experiment.toml")
 }
 
 #[cfg(test)]

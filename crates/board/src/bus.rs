@@ -105,34 +105,12 @@ impl SystemBus {
     pub fn new(spec: &BoardSpec) -> Result<SystemBus, String> {
         let cycles = |bus: u32| (u64::from(bus) * spec.cpu_hz).div_ceil(spec.bus_hz) as u32;
         let set = &spec.peripherals;
-        let mut map = Map::new();
-        let mut slots = Vec::new();
-        for (i, d) in set.devices.iter().enumerate() {
-            let params = parts::Params {
-                cpu_hz: spec.cpu_hz,
-                clock_hz: d.clock_hz,
-                values: d.values.clone(),
-            };
-            let device = parts::build(&d.part, &params)?;
-            map.set(d.base, d.size, Region::Device(i as u16));
-            slots.push(Slot {
-                name: d.name.clone(),
-                base: d.base,
-                device,
-                read_cycles: cycles(spec.peripheral_read_bus + d.wait_bus),
-                write_cycles: cycles(spec.peripheral_write_bus + d.wait_bus),
-                outputs: 0,
-            });
-        }
-        for (i, r) in set.ignored.iter().enumerate() {
-            map.set(r.base, r.size, Region::Ignored(i as u16));
-        }
         let mut bus = SystemBus {
             ram: Sdram::new(spec.ram_bytes, &spec.sdram, spec.cpu_hz, spec.bus_hz),
             ram_base: set.ram_base,
-            map,
-            deadlines: vec![u64::MAX; slots.len()],
-            slots,
+            map: Map::new(),
+            deadlines: Vec::new(),
+            slots: Vec::new(),
             next: 0,
             wires: Wires::new(&set.wires),
             signals: Signals::default(),
@@ -153,10 +131,37 @@ impl SystemBus {
             bench: Bench::default(),
             link: Link::new(spec.cpu_hz),
         };
+        for d in &set.devices {
+            let params = parts::Params {
+                cpu_hz: spec.cpu_hz,
+                clock_hz: d.clock_hz,
+                values: d.values.clone(),
+            };
+            let slot = Slot {
+                name: d.name.clone(),
+                base: d.base,
+                device: parts::build(&d.part, &params)?,
+                read_cycles: cycles(spec.peripheral_read_bus + d.wait_bus),
+                write_cycles: cycles(spec.peripheral_write_bus + d.wait_bus),
+                outputs: 0,
+            };
+            bus.add(slot, d.size);
+        }
+        for (i, r) in set.ignored.iter().enumerate() {
+            bus.map.set(r.base, r.size, Region::Ignored(i as u16));
+        }
         for i in 0..bus.slots.len() {
             bus.settle(0, i);
         }
         Ok(bus)
+    }
+
+    /// Puts a part on the bus and in the map.
+    fn add(&mut self, slot: Slot, size: u32) {
+        let index = self.slots.len() as u16;
+        self.map.set(slot.base, size, Region::Device(index));
+        self.deadlines.push(u64::MAX);
+        self.slots.push(slot);
     }
 
     /// Returns the RAM.
@@ -462,12 +467,6 @@ pub mod dma;
 mod state;
 mod transactions;
 
-#[cfg(test)]
-use self::dma::Memory;
-#[cfg(test)]
-use crate::device::Unmodelled;
-#[cfg(test)]
-mod copier_tests;
 #[cfg(test)]
 mod dma_tests;
 #[cfg(test)]

@@ -100,6 +100,24 @@ pub struct Behaviour {
     pub one_fault_status: bool,
 }
 
+impl Behaviour {
+    /// ARM's own cores, which differ among each other only in the multiplier.
+    pub(crate) const ARM9: Behaviour = Behaviour {
+        multiplier: Multiplier::Fixed,
+        issue_before_branch: false,
+        late_words: false,
+        scoreboard: false,
+        late_failure: false,
+        predicts_branches: false,
+        slow_moves: false,
+        preload_fills: false,
+        page_fill_policies: false,
+        uncached_reads_fence: false,
+        imprecise_external_aborts: false,
+        one_fault_status: false,
+    };
+}
+
 /// Multipliers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Multiplier {

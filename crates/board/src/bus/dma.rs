@@ -139,18 +139,16 @@ impl SystemBus {
                 base.saturating_add(size)
             ));
         }
-        let index = self.slots.len();
-        self.map.set(base, size, Region::Device(index as u16));
-        self.deadlines.push(u64::MAX);
-        self.slots.push(Slot {
+        let slot = Slot {
             name: name.to_string(),
             base,
             device,
             read_cycles: self.ignored_read_cycles,
             write_cycles: self.ignored_write_cycles,
             outputs: 0,
-        });
-        self.settle(0, index);
+        };
+        self.add(slot, size);
+        self.settle(0, self.slots.len() - 1);
         Ok(())
     }
 }

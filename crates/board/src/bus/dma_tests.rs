@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A bus master reads and writes memory, takes the memory's time, and is saved like every device.
 
-use super::copier_tests::Copier;
+use super::dma::Memory;
 use super::tests::{bus, get, set};
 use super::*;
+use crate::device::{Device, Unmodelled};
 use arm::{Bus as _, Pa, Saved, State as _};
+
+#[path = "copier_tests.rs"]
+mod copier;
+
+use copier::Copier;
 
 const COPIER: u32 = 0x5000_0000;
 

@@ -114,15 +114,7 @@ pub fn sweep<'a>(hashes: impl Iterator<Item = &'a str>) {
 
 /// Returns the hashes of all stored runs.
 pub fn names() -> Vec<String> {
-    paths::names_in(&runs_dir(), |path| {
-        let run = path.join("run.json");
-        run.is_file().then(|| {
-            path.file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned()
-        })
-    })
+    paths::folders_with(&runs_dir(), "run.json")
 }
 
 #[cfg(test)]

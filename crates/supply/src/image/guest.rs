@@ -12,7 +12,7 @@ use super::Programs;
 use super::sysroot::Sysroot;
 use crate::cache::{self, Inputs};
 use crate::toolchain::{PREFIX, command, output};
-use base::paths::{self, names_in, shown};
+use base::paths::{self, shown};
 use base::toml_file;
 
 /// Compiler options for all guests. The compiler's script adds the options for the core.
@@ -73,10 +73,7 @@ pub fn all() -> Result<BTreeMap<String, Workload>> {
 }
 
 fn read_all(dir: &Path) -> Result<BTreeMap<String, Workload>> {
-    let names = names_in(dir, |path| {
-        let name = path.file_name()?.to_str()?.to_string();
-        path.join("workload.toml").is_file().then_some(name)
-    });
+    let names = paths::folders_with(dir, "workload.toml");
     names
         .into_iter()
         .map(|name| Ok((name.clone(), read(&dir.join(&name))?)))

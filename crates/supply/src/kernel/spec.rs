@@ -14,7 +14,7 @@ use toml::Spanned;
 use super::config::{self, RequestedSymbol};
 use super::folders::Folders;
 use super::patch::{self, Patch};
-use base::paths::{names_in, shown};
+use base::paths::{folders_with, shown};
 use base::suggest::did_you_mean;
 use base::toml_file;
 
@@ -269,10 +269,7 @@ fn choose_variant(linux: &Path, name: &str) -> Result<Chosen> {
 /// Reads the files of all versions. Versions that take no files from another version come first. In both groups, the
 /// newest version comes first.
 pub fn versions(linux: &Path) -> Result<Vec<(String, Spec)>> {
-    let names = names_in(linux, |path| {
-        let name = path.file_name()?.to_str()?.to_string();
-        path.join("kernel.toml").is_file().then_some(name)
-    });
+    let names = folders_with(linux, "kernel.toml");
     let mut all = Vec::new();
     for name in names {
         let spec = read(&linux.join(&name).join("kernel.toml"))?;

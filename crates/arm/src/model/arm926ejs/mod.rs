@@ -78,18 +78,8 @@ pub const CORE: Core = Core {
         breakpoint: RAISES,
     },
     behaviour: Behaviour {
-        issue_before_branch: false,
         multiplier: Multiplier::Fixed,
-        late_words: false,
-        scoreboard: false,
-        late_failure: false,
-        predicts_branches: false,
-        slow_moves: false,
-        preload_fills: false,
-        page_fill_policies: false,
-        uncached_reads_fence: false,
-        imprecise_external_aborts: false,
-        one_fault_status: false,
+        ..Behaviour::ARM9
     },
 };
 
