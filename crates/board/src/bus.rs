@@ -91,6 +91,8 @@ pub struct SystemBus {
     raised: u32,
     /// Transfers of bus masters other than the core since the last [`SystemBus::take_transfers`].
     transfers: Vec<dma::Transfer>,
+    /// Whether a part is on the bus that is not in the machine file ([`SystemBus::attach`]).
+    attached: bool,
     edges: Vec<Edge>,
     stop_on_edge: bool,
     bench: Bench,
@@ -126,6 +128,7 @@ impl SystemBus {
             interrupts: set.interrupts(),
             raised: 0,
             transfers: Vec::new(),
+            attached: false,
             edges: Vec::new(),
             stop_on_edge: false,
             bench: Bench::default(),

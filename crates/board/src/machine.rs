@@ -280,7 +280,7 @@ mod snapshot;
 pub use snapshot::RestoreError;
 
 #[cfg(test)]
-mod busy_tests;
+pub(crate) mod busy_tests;
 #[cfg(test)]
 mod forged_tests;
 #[cfg(test)]

@@ -30,6 +30,10 @@ struct Timing {
 /// Words in a line of the host's cache.
 const PADDING: usize = 16;
 
+/// Longest wait of one access for another bus master, in core cycles. No transfer takes as long; a damaged snapshot may say
+/// so.
+const LONGEST_WAIT: u64 = 1 << 31;
+
 /// In place of a row number: no row is open in the bank.
 const CLOSED: u32 = u32::MAX;
 
@@ -110,7 +114,7 @@ impl Sdram {
         }
         if now < self.blocked_until {
             let refresh = self.refresh_until.saturating_sub(now);
-            let held = self.held_until.saturating_sub(now);
+            let held = self.held_until.saturating_sub(now).min(LONGEST_WAIT);
             extra += refresh.min(self.timing.refresh_busy).max(held) as u32;
         }
         extra

@@ -63,10 +63,9 @@ pub trait Observer: 'static + Clone {
     /// `now` are already charged.
     fn raised(&mut self, _now: u64, _lines: u32) {}
 
-    /// Takes a transfer between memory and a bus master other than the core.
-    fn transferred(&mut self, _transfer: &Transfer) -> Reaction {
-        Reaction::Continue
-    }
+    /// Takes a transfer between memory and a bus master other than the core. Every observer says what it does with a
+    /// transfer, so that an observer that passes events on does not lose these.
+    fn transferred(&mut self, transfer: &Transfer) -> Reaction;
 
     /// Runs the core as [`BoardBus::run_core`] does, with this observer.
     fn run_core(cpu: &mut Cpu<Observed<Self>>, limit: u64) -> Exit {

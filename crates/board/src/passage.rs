@@ -2,6 +2,7 @@
 //! An observer that waits until the instruction at one address is executed.
 
 use crate::bus::SystemBus;
+use crate::bus::dma::Transfer;
 use crate::observed::{Observed, Observer};
 use arm::{Context, Cpu, Event, Exit, Reaction};
 
@@ -56,6 +57,10 @@ impl Observer for Passage {
                 return Reaction::Stop;
             }
         }
+        Reaction::Continue
+    }
+
+    fn transferred(&mut self, _: &Transfer) -> Reaction {
         Reaction::Continue
     }
 }

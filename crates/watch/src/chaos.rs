@@ -14,6 +14,7 @@ use std::ops::Range;
 
 use arm::{Cause, Context, Cpu, Event, Exit, Reaction, Width};
 use board::bus::SystemBus;
+use board::bus::dma::Transfer;
 use board::machine::Machine;
 use board::random::Random;
 use board::{Observed, Observer};
@@ -464,6 +465,10 @@ impl<O: Companion> Observer for Chaos<O> {
 
     fn raised(&mut self, now: u64, lines: u32) {
         self.inner.raised(now, lines);
+    }
+
+    fn transferred(&mut self, transfer: &Transfer) -> Reaction {
+        self.inner.transferred(transfer)
     }
 }
 

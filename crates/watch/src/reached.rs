@@ -6,6 +6,7 @@
 
 use arm::{Context, Cpu, Event, Exit, Reaction};
 use board::bus::SystemBus;
+use board::bus::dma::Transfer;
 use board::{Observed, Observer};
 
 /// Low bits of the mode. In user mode, none of these bits is set.
@@ -100,6 +101,10 @@ impl Observer for Reached {
         if let Event::Fetch { .. } = event {
             self.fetched(context);
         }
+        Reaction::Continue
+    }
+
+    fn transferred(&mut self, _: &Transfer) -> Reaction {
         Reaction::Continue
     }
 }

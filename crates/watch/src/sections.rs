@@ -14,6 +14,7 @@ use crate::checker::calls::{Calls, Node};
 use arm::{Context, Event, Reaction};
 use board::Observer;
 use board::bus::SystemBus;
+use board::bus::dma::Transfer;
 
 /// Bits of the count that are set while an interrupt or a softirq is handled (Linux include/linux/preempt.h).
 const INTERRUPT: u32 = 0xf_0100;
@@ -247,6 +248,10 @@ impl Observer for Sections {
             }
             _ => {}
         }
+        Reaction::Continue
+    }
+
+    fn transferred(&mut self, _: &Transfer) -> Reaction {
         Reaction::Continue
     }
 }

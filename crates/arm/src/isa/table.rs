@@ -277,4 +277,44 @@ mod tests {
         assert_eq!(v4.arm(0xe16f_0f11).exec as usize, undefined); // clz
         assert_ne!(v4.arm(0xe1a0_0000).exec as usize, undefined);
     }
+
+    #[test]
+    fn own_rows_never_overlap_ambiguously() {
+        for core in model::ALL {
+            let mut rows = a32();
+            rows.retain(|row| core.version.has(row.version));
+            rows.extend(core.own_encodings());
+            let is_unconditional = |row: &&&Encoding| row.pattern.starts_with("1111");
+            let conditional = rows.iter().filter(|row| !is_unconditional(row));
+            assert_no_ambiguity(&conditional.copied().collect::<Vec<_>>());
+            for row in core.own_encodings() {
+                assert_eq!(row.pattern.len(), 32);
+            }
+        }
+    }
+
+    #[test]
+    fn own_instructions_are_undefined_elsewhere() {
+        use crate::tests::core::{arm, on};
+        for core in [&ARM920T, &ARM926EJS] {
+            for insn in [
+                0xee20_1010u32,
+                0xee28_1010,
+                0xee2c_1010,
+                0xec41_0000,
+                0xec54_3000,
+                0xee10_0e10,
+                0xee00_0e10,
+                0xee07_0e10,
+                0xee1f_fe11,
+            ] {
+                for mode in [0xd3, 0x10] {
+                    let mut cpu = on(core, TestBus::new(0x1_0000));
+                    cpu.set_cpsr(mode);
+                    arm(&mut cpu, insn);
+                    assert_eq!(cpu.pc, 4, "{insn:#x} {mode:#x}");
+                }
+            }
+        }
+    }
 }

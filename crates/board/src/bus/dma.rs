@@ -3,7 +3,8 @@
 //!
 //! A device moves data in [`Device::transfer`](crate::device::Device::transfer), through the [`Memory`] that the call
 //! gives it. It reads and writes only RAM and bypasses the core's caches, as the hardware does. Each transfer takes
-//! the memory's own time, and the core's accesses wait until it ends. Observers get each transfer.
+//! the memory's own time, and the core's accesses wait until it ends. A transfer does not wait for a burst of the core that
+//! is still in progress. Observers get each transfer.
 
 use super::{Slot, SystemBus};
 use crate::device::Device;
@@ -17,6 +18,8 @@ const BURST: usize = 16;
 /// A burst of a bus master.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
+    /// Number of the bus master: its position among the devices of the board.
+    pub master: u32,
     /// Core cycle at which the burst began.
     pub cycle: u64,
     /// Core cycles that the burst took.
@@ -34,6 +37,7 @@ pub struct Memory<'a> {
     ram: &'a mut Sdram,
     ram_base: u32,
     now: u64,
+    master: u32,
     transfers: &'a mut Vec<Transfer>,
 }
 
@@ -42,6 +46,7 @@ impl<'a> Memory<'a> {
         ram: &'a mut Sdram,
         ram_base: u32,
         now: u64,
+        master: usize,
         transfers: &'a mut Vec<Transfer>,
     ) -> Memory<'a> {
         let now = now.max(ram.held_until());
@@ -49,6 +54,7 @@ impl<'a> Memory<'a> {
             ram,
             ram_base,
             now,
+            master: master as u32,
             transfers,
         }
     }
@@ -97,6 +103,7 @@ impl<'a> Memory<'a> {
 
     fn took(&mut self, cycles: u32, pa: u32, words: Vec<u32>, writes: bool) {
         self.transfers.push(Transfer {
+            master: self.master,
             cycle: self.now,
             cycles,
             pa,
@@ -120,7 +127,8 @@ impl SystemBus {
         core::mem::take(&mut self.transfers)
     }
 
-    /// Adds a part that is not in the machine file, at a free address and without wires.
+    /// Adds a part that is not in the machine file, at a free address and without wires. A machine with such a part gives
+    /// no snapshot.
     ///
     /// # Errors
     /// Fails when the address range is not free, or does not consist of whole pages.
@@ -130,13 +138,14 @@ impl SystemBus {
         (base, size): (u32, u32),
         device: Box<dyn Device>,
     ) -> Result<(), String> {
-        let pages = (base..base.saturating_add(size)).step_by(0x1000);
-        let is_free = |at: u32| matches!(self.map.at(at), Region::Nothing);
-        let in_ram = base.wrapping_sub(self.ram_base) < self.ram.bytes();
-        if (base | size) & 0xfff != 0 || size == 0 || in_ram || !pages.clone().all(is_free) {
+        let end = u64::from(base) + u64::from(size);
+        let ram_end = u64::from(self.ram_base) + u64::from(self.ram.bytes());
+        let in_ram = u64::from(base) < ram_end && u64::from(self.ram_base) < end;
+        let is_free = |page: u64| matches!(self.map.at((page << 12) as u32), Region::Nothing);
+        let is_possible = (base | size) & 0xfff == 0 && size != 0 && end <= 1 << 32 && !in_ram;
+        if !is_possible || !(u64::from(base) >> 12..end >> 12).all(is_free) {
             return Err(format!(
-                "{name}: {base:#x} to {:#x} is not a free range of whole pages",
-                base.saturating_add(size)
+                "{name}: {base:#x} to {end:#x} is not a free range of whole pages"
             ));
         }
         let slot = Slot {
@@ -148,6 +157,7 @@ impl SystemBus {
             outputs: 0,
         };
         self.add(slot, size);
+        self.attached = true;
         self.settle(0, self.slots.len() - 1);
         Ok(())
     }

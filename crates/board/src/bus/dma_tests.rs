@@ -4,7 +4,9 @@
 use super::dma::Memory;
 use super::tests::{bus, get, set};
 use super::*;
+use crate::Machine;
 use crate::device::{Device, Unmodelled};
+use crate::machine::busy_tests::{STORE, cached_in};
 use arm::{Bus as _, Pa, Saved, State as _};
 
 #[path = "copier_tests.rs"]
@@ -16,9 +18,13 @@ const COPIER: u32 = 0x5000_0000;
 
 fn with_copier() -> SystemBus {
     let mut bus = bus();
-    bus.attach("copier", (COPIER, 0x1000), Box::new(Copier::default()))
-        .unwrap();
+    attach(&mut bus);
     bus
+}
+
+fn attach(bus: &mut SystemBus) {
+    let copier = Box::new(Copier::default());
+    bus.attach("copier", (COPIER, 0x1000), copier).unwrap();
 }
 
 /// Starts a copy of `count` words.
@@ -26,6 +32,12 @@ fn start(bus: &mut SystemBus, now: u64, [from, to, count]: [u32; 3]) {
     for (n, value) in [from, to, count, 1].into_iter().enumerate() {
         set(bus, now, COPIER + 4 * n as u32, value);
     }
+}
+
+/// Returns a board that computes and stores in a loop.
+fn stores() -> Machine {
+    let program = [0xe088_8006, 0xe028_8003, STORE];
+    cached_in("sam9263", program, 4 << 20)
 }
 
 #[test]
@@ -104,6 +116,9 @@ fn a_part_is_attached_at_a_free_place_only() {
         (0, 0x1000),
         (0x6000_0800, 0x1000),
         (0x6000_0000, 0),
+        // Past the end of the address space.
+        (0xffff_f000, 0x2000),
+        (0x7000_0000, 0xa000_0000),
     ] {
         let attached = bus.attach("other", place, Box::new(Copier::default()));
         assert!(attached.is_err(), "{place:x?}");
@@ -127,4 +142,113 @@ fn a_copy_that_waits_and_memory_that_is_held_are_saved() {
     third.restore(&mut Saved::new(&saved)).unwrap();
     let cost = |bus: &mut SystemBus| bus.read(101, Pa(0x3000), Width::Word).unwrap().1;
     assert_eq!(cost(&mut other), cost(&mut third));
+}
+
+#[test]
+fn a_part_that_begins_below_ram_and_ends_in_it_is_refused() {
+    let mut bus = with_copier();
+    bus.ram_base = 0x7000_0000;
+    let attached = bus.attach("other", (0x6fff_f000, 0x2000), Box::new(Copier::default()));
+    assert!(attached.is_err());
+}
+
+#[test]
+fn a_forged_end_of_the_memory_s_use_is_refused_or_does_no_harm() {
+    for forged in [u64::MAX, u64::MAX - 15, 0x4000_0000_0000_0000, 0xffff_ffff] {
+        let bus = with_copier();
+        let mut saved = Vec::new();
+        bus.ram().save(&mut saved);
+        let at = saved.len() - 8;
+        saved[at..].copy_from_slice(&forged.to_le_bytes());
+        let mut other = with_copier();
+        if other.ram.restore(&mut Saved::new(&saved)).is_err() {
+            continue;
+        }
+        let _ = other.read(0, Pa(0x1000), Width::Word);
+        let _ = other.write(0, Pa(0x1000), Width::Word, 1);
+        start(&mut other, 100, [0x1000, 0x2000, 1]);
+        other.advance(100);
+    }
+}
+
+#[test]
+fn an_empty_copy_and_copies_at_both_ends_of_ram_succeed() {
+    let mut bus = with_copier();
+    let ram = bus.ram().bytes();
+    for right in [[ram, ram, 0], [0, ram - 4, 1], [ram - 68, 0x100, 17]] {
+        start(&mut bus, 0, right);
+        bus.advance(0);
+        assert_eq!(get(&mut bus, 0, COPIER + 12), 1, "{right:x?}");
+    }
+}
+
+#[test]
+fn a_machine_with_an_attached_part_gives_no_snapshot() {
+    let mut machine = stores();
+    assert!(machine.snapshot().is_some());
+    attach(&mut machine.cpu_mut().bus);
+    assert!(machine.snapshot().is_none());
+}
+
+#[test]
+fn copies_take_the_same_cycles_plain_and_observed() {
+    #[derive(Clone)]
+    struct Sees(usize);
+    impl crate::Observer for Sees {
+        fn observe(&mut self, _: &SystemBus, _: &arm::Context, _: arm::Event<'_>) -> arm::Reaction {
+            arm::Reaction::Continue
+        }
+        fn transferred(&mut self, _: &dma::Transfer) -> arm::Reaction {
+            self.0 += 1;
+            arm::Reaction::DropTranslations
+        }
+    }
+    let mut machine = stores();
+    attach(&mut machine.cpu_mut().bus);
+    let mut other = machine.clone().observed_by(Sees(0));
+    for n in 0..40 {
+        let until = machine.now() + 20_000 + 7 * n;
+        machine.run_until(until);
+        other.run_until(until);
+        assert_eq!(machine.now(), other.now());
+        start(
+            &mut machine.cpu_mut().bus,
+            until,
+            [0x10_0000, 0x20_0000, 500],
+        );
+        let bus = crate::observed::BoardBus::system_mut(&mut other.cpu_mut().bus);
+        start(bus, until, [0x10_0000, 0x20_0000, 500]);
+    }
+    assert_eq!(machine.now(), other.now());
+    assert_eq!(machine.memory_hash(), other.memory_hash());
+    assert!(other.observer().0 > 100);
+    let (mut a, mut b) = (Vec::new(), Vec::new());
+    machine.cpu().bus.save(&mut a);
+    crate::observed::BoardBus::system(&other.cpu().bus).save(&mut b);
+    assert!(a == b);
+}
+
+#[test]
+fn two_bus_masters_take_turns_and_time_never_goes_backwards() {
+    let mut bus = with_copier();
+    bus.attach(
+        "second",
+        (COPIER + 0x1000, 0x1000),
+        Box::new(Copier::default()),
+    )
+    .unwrap();
+    start(&mut bus, 1000, [0x1000, 0x2000, 40]);
+    for (n, value) in [0x2000, 0x3000, 40, 1].into_iter().enumerate() {
+        set(&mut bus, 1000, COPIER + 0x1000 + 4 * n as u32, value);
+    }
+    bus.advance(1000);
+    let first = bus.take_transfers();
+    for pair in first.windows(2) {
+        assert!(pair[0].cycle + u64::from(pair[0].cycles) <= pair[1].cycle);
+    }
+    start(&mut bus, 1001, [0x1000, 0x2000, 1]);
+    bus.advance(1001);
+    let second = bus.take_transfers();
+    let last = first.last().unwrap();
+    assert!(second[0].cycle >= last.cycle + u64::from(last.cycles));
 }

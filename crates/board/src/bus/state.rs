@@ -38,10 +38,11 @@ const PENDING: [Option<Stop>; 4] = [
 ];
 
 impl SystemBus {
-    /// Returns whether the machine can continue after its pending reason to stop, if there is one, and whether no
-    /// instruments and no host are connected.
+    /// Returns whether the machine can continue after its pending reason to stop, if there is one, and whether nothing is
+    /// connected that the machine file does not name: no instruments, no host, and no part.
     pub(crate) fn can_be_saved(&self) -> bool {
-        PENDING.contains(&self.stop) && self.bench.is_bare() && self.link.is_bare()
+        let is_bare = self.bench.is_bare() && self.link.is_bare() && !self.attached;
+        PENDING.contains(&self.stop) && is_bare
     }
 }
 
@@ -68,6 +69,7 @@ impl State for SystemBus {
             interrupts: _,
             raised: _,
             transfers: _,
+            attached: _,
             edges,
             stop_on_edge,
             bench,

@@ -74,7 +74,8 @@ impl Bus for SystemBus {
                     device.tick(now);
                     let transfers = &mut self.transfers;
                     let base = self.ram_base;
-                    device.transfer(now, &mut Memory::new(&mut self.ram, base, now, transfers));
+                    let memory = &mut Memory::new(&mut self.ram, base, now, i, transfers);
+                    device.transfer(now, memory);
                     self.settle(now, i);
                 }
             }

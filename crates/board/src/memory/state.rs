@@ -2,6 +2,7 @@
 //! Saves RAM: only the pages that are not all zero.
 
 use super::Sdram;
+use crate::time;
 use arm::{Damaged, Saved, State};
 
 /// Words in a page.
@@ -39,6 +40,7 @@ impl State for Sdram {
         self.open_row.restore(from)?;
         (self.next_refresh, self.refresh_until) = from.value()?;
         self.held_until = from.value()?;
+        time::check([self.held_until])?;
         self.blocked_until = self.refresh_until.max(self.held_until);
         Ok(())
     }

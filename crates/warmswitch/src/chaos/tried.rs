@@ -27,9 +27,9 @@ impl Cause {
             wrong: report.wrong.name().to_string(),
             used_by: match is_victim {
                 true => "a line that made room".to_string(),
-                false => names.function(report.context.pc),
+                false => names.user_of(report),
             },
-            written_by: names.function(report.writer.pc),
+            written_by: names.writer_of(report),
         }
     }
 

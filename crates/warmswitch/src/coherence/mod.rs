@@ -12,6 +12,7 @@ mod page_moves;
 pub mod render;
 pub mod replay;
 pub mod suppress;
+mod words;
 
 use anyhow::{Result, bail};
 use board::boot::Boot;
@@ -294,10 +295,10 @@ pub fn groups(
     suppressions: &[Suppression],
     names: &Names,
 ) -> Vec<Group> {
-    let function = |pc| match names.function(pc) {
-        // The functions of user land are unknown, so instructions in user land are compared by address.
-        name if name == names::USER => format!("{pc:#x}"),
-        name => name,
+    // The functions of user land are unknown, so instructions in user land are compared by address.
+    let by_address = |name: String, pc| match name == names::USER {
+        true => format!("{pc:#x}"),
+        false => name,
     };
     let mut groups: Vec<(_, Group)> = Vec::new();
     for (report, count) in reports {
@@ -305,8 +306,8 @@ pub fn groups(
         // Depending on the callers, a suppression may cover some of these reports and not others.
         let key = (
             report.wrong,
-            function(report.context.pc),
-            function(report.writer.pc),
+            by_address(names.user_of(report), report.context.pc),
+            by_address(names.writer_of(report), report.writer.pc),
             suppression,
         );
         if let Some((_, group)) = groups.iter_mut().find(|(k, _)| *k == key) {
@@ -360,6 +361,7 @@ pub mod tests {
                 path: Path::Line,
                 node: 0,
                 stack: 0,
+                whole: true,
             },
             place: Newest::Dirty(Mva(0xb6d8_50e0)),
             since: Vec::new(),

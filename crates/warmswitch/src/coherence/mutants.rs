@@ -305,9 +305,9 @@ pub fn table(tried: &[Tried], names: &Names) -> String {
         ],
     );
     for t in tried {
-        let (access, writer) = t.report().map_or_else(Default::default, |r| {
-            (names.function(r.context.pc), names.function(r.writer.pc))
-        });
+        let (access, writer) = t
+            .report()
+            .map_or_else(Default::default, |r| (names.user_of(r), names.writer_of(r)));
         let verdict = match t.verdict() {
             Verdict::Survived => {
                 let reason = t.why_it_survives().unwrap_or_default();
@@ -365,8 +365,8 @@ pub fn json(tried: &[Tried], names: &Names) -> Value {
                 "test": t.mutant.test,
                 "expected": report_kind(t.mutant.expect).name(),
                 "reported": t.kinds(),
-                "used_by": t.report().map(|r| names.function(r.context.pc)),
-                "written_by": t.report().map(|r| names.function(r.writer.pc)),
+                "used_by": t.report().map(|r| names.user_of(r)),
+                "written_by": t.report().map(|r| names.writer_of(r)),
                 "named_as": t.named(names),
                 "unnamed": t.mutant.unnamed,
                 "reached": t.reached,

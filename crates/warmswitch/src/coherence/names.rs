@@ -12,6 +12,7 @@ use gimli::{EndianArcSlice, LittleEndian, Reader as _};
 use object::{Object as _, ObjectSection as _};
 
 use supply::symbols::Symbols;
+use watch::checker::{Access, Path as Written, Report};
 
 /// Name of all addresses outside the kernel, as in suppressions.
 pub const USER: &str = "user";
@@ -56,6 +57,22 @@ impl Names {
         };
         let end = name.find(['+', '.']).unwrap_or(name.len());
         name[..end].to_string()
+    }
+
+    /// Returns who used the data of a report: a function as [`Names::function`] names it, or a bus master.
+    pub fn user_of(&self, report: &Report) -> String {
+        match report.access {
+            Access::Dma { master } => format!("bus master {master}"),
+            _ => self.function(report.context.pc),
+        }
+    }
+
+    /// Returns who wrote the newest data of a report, as [`Names::user_of`] does.
+    pub fn writer_of(&self, report: &Report) -> String {
+        match report.writer.path {
+            Written::Dma => "a bus master".to_string(),
+            _ => self.function(report.writer.pc),
+        }
     }
 
     /// Returns whether `pc` is in the function that has `name` as its name or as an alias. `f < g` means `f`, or its

@@ -3,15 +3,16 @@
 
 use std::fmt::Write as _;
 
-use arm::{Context, Kind, Mva, Pa, Side, Width};
+use arm::{Context, Mva, Pa};
 use serde_json::{Value, json};
-use watch::checker::{
-    Access, Call, LineEvent, Mapped, Movement, Newest, Path, Report, Switch, Trace, Writer, Wrong,
-};
+use watch::checker::{Access, Call, Mapped, Path, Report, Switch, Trace, Writer};
 
 use super::Group;
 use super::names::Names;
 use super::page;
+use super::words::{
+    kind_words, mask, mode, movement, physical, place, place_json, process, through, what, width,
+};
 
 /// What the rendering of a report needs.
 pub struct Style<'a> {
@@ -26,28 +27,8 @@ pub struct Style<'a> {
 /// Maximum number of callers shown by name alone. The first caller, which has address and line, does not count.
 const CALLERS: usize = 9;
 
-/// FCSE relocates virtual addresses below this address.
-const FCSE_SLOT: u32 = 1 << 25;
-
-/// Describes what went wrong, in one line.
-pub fn what(wrong: Wrong) -> &'static str {
-    match wrong {
-        Wrong::StaleRead => "a load got old data",
-        Wrong::TwoDirtyAliases => {
-            "a load got old data from a dirty line while the newest is dirty in another"
-        }
-        Wrong::StaleInstruction => "an instruction was executed that is not the newest",
-        Wrong::StaleTranslation => "a TLB entry was used whose descriptor has changed",
-        Wrong::UnseenDescriptor => "a table walk read a descriptor that is not the newest",
-        Wrong::LostByInvalidate => "the newest data was in a dirty line that was invalidated",
-        Wrong::OldOverNewer => "old data was written back over newer data",
-        Wrong::StaleAfterDma => "a load got data older than the data that another bus master wrote",
-        Wrong::StaleDmaRead => "a bus master read data from memory that is not the newest",
-        Wrong::OutlivesPage => {
-            "a line or TLB entry of a user address is left, but its page has another owner"
-        }
-    }
-}
+/// In place of a replay command.
+const NO_REPLAY: &str = "none, because no instruction made the access";
 
 impl Style<'_> {
     /// Renders the first report of a group, and a note on the other reports.
@@ -74,18 +55,24 @@ impl Style<'_> {
             Access::Outlives(_) => "given to another owner by",
             _ => "used by",
         };
-        let _ = writeln!(text, "\n  {used}: {}", self.names.place(report.context.pc));
+        let user = match report.access {
+            Access::Dma { master } => format!("bus master {master}, without an instruction"),
+            _ => self.names.place(report.context.pc),
+        };
+        let _ = writeln!(text, "\n  {used}: {user}");
         let _ = writeln!(text, "    {}", self.used(report));
         if let Some(other) = report.filled_from {
             let _ = writeln!(text, "    that line was filled from {}", physical(other));
         }
         let _ = writeln!(text, "    {}", self.when(report.context.cycle));
-        let _ = writeln!(
-            text,
-            "    {}, {}",
-            mode(report.context.mode),
-            process(report.context.pid, report.context.ttb)
-        );
+        if report.access.is_by_core() {
+            let _ = writeln!(
+                text,
+                "    {}, {}",
+                mode(report.context.mode),
+                process(report.context.pid, report.context.ttb)
+            );
+        }
         self.callers(&mut text, &report.trace.used);
         self.page(&mut text, report);
         self.writer(&mut text, report);
@@ -101,8 +88,16 @@ impl Style<'_> {
         self.history(&mut text, report);
         self.between(&mut text, &report.trace);
         let _ = writeln!(text, "  needed: {}", report.needed());
-        let _ = writeln!(text, "  replay: {}", (self.replay)(&report.context));
+        let replay = self.replay_of(report);
+        let replay = replay.as_deref().unwrap_or(NO_REPLAY);
+        let _ = writeln!(text, "  replay: {replay}");
         text
+    }
+
+    /// Returns the command that replays the run up to the access; `None` if no instruction made it.
+    fn replay_of(&self, report: &Report) -> Option<String> {
+        let by_core = report.access.is_by_core();
+        by_core.then(|| (self.replay)(&report.context))
     }
 
     /// Adds the callers, innermost first.
@@ -214,7 +209,9 @@ impl Style<'_> {
             Access::WriteBack { victim: false } => {
                 format!("the D-cache line at {at} was cleaned: {values}")
             }
-            Access::Dma => format!("a bus master read the word at {}: {values}", physical(pa)),
+            Access::Dma { .. } => {
+                format!("a bus master read the word at {}: {values}", physical(pa))
+            }
             Access::Outlives(kept) => format!("{} {at}", page::left(kept)),
         }
     }
@@ -318,7 +315,7 @@ impl Style<'_> {
             "count": count,
             "what": what(report.wrong),
             "used": {
-                "by": place(report.context.pc),
+                "by": report.access.is_by_core().then(|| place(report.context.pc)),
                 "callers": callers(&trace.used),
                 "how": self.used(report),
                 "cycle": report.context.cycle,
@@ -331,7 +328,7 @@ impl Style<'_> {
                 "newest": report.newest,
             },
             "writer": {
-                "by": place(writer.pc),
+                "by": (writer.path != Path::Dma).then(|| place(writer.pc)),
                 "callers": callers(&trace.written),
                 "running": callers(&trace.running),
                 "path": match writer.path {
@@ -361,134 +358,8 @@ impl Style<'_> {
             "called_with_address": calls(&trace.given),
             "history_is_whole": report.since_is_whole,
             "needed": report.needed(),
-            "replay": (self.replay)(&report.context),
+            "replay": self.replay_of(report),
         })
-    }
-}
-
-fn place_json(place: Newest) -> &'static str {
-    match place {
-        Newest::Dirty(_) => "dirty",
-        Newest::Memory => "memory",
-        Newest::Buffer => "buffer",
-        Newest::Lost(_) => "lost",
-        Newest::Overwritten(_) => "overwritten",
-    }
-}
-
-/// Describes where the newest value was.
-fn place(place: Newest) -> String {
-    match place {
-        Newest::Dirty(mva) => format!("dirty in the D-cache line at MVA {mva}"),
-        Newest::Memory => "in memory".to_string(),
-        Newest::Buffer => "in the write buffer".to_string(),
-        Newest::Lost(event) => format!(
-            "lost: the dirty D-cache line at MVA {} was invalidated in cycle {}",
-            Mva(event.mva),
-            event.cycle
-        ),
-        Newest::Overwritten(event) => format!(
-            "overwritten in memory: the D-cache line at MVA {} was written back in cycle {}",
-            Mva(event.mva),
-            event.cycle
-        ),
-    }
-}
-
-fn movement(event: &LineEvent) -> String {
-    let cache = |side| match side {
-        Side::Instruction => "I-cache",
-        Side::Prefetch => "prefetch buffer",
-        Side::Data => "D-cache",
-    };
-    let mva = Mva(event.mva);
-    match event.movement {
-        Movement::Fill(Side::Prefetch) => format!("prefetch buffer filled for MVA {mva}"),
-        Movement::Fill(side) => format!("{} line at MVA {mva} filled", cache(side)),
-        Movement::WriteBack { halves, victim, .. } => format!(
-            "D-cache line at MVA {mva}: {} {}",
-            halves_words(halves),
-            if victim {
-                "written back to make room"
-            } else {
-                "cleaned"
-            }
-        ),
-        Movement::Invalidate { side, halves: 0 } => {
-            format!("{} line at MVA {mva} invalidated", cache(side))
-        }
-        Movement::Invalidate { side, halves } => format!(
-            "{} line at MVA {mva} invalidated with {} dirty",
-            cache(side),
-            halves_words(halves)
-        ),
-        Movement::InvalidateAll(side) => format!("whole {} invalidated", cache(side)),
-    }
-}
-
-fn halves_words(halves: u8) -> &'static str {
-    match halves {
-        1 => "lower half",
-        2 => "upper half",
-        _ => "both halves",
-    }
-}
-
-/// Returns `VA … (MVA …)`; the two differ where FCSE relocates the address.
-fn through(pid: u32, mva: Mva) -> String {
-    let va = match pid {
-        0 => mva.0,
-        pid if mva.0 & !(FCSE_SLOT - 1) == pid => mva.0 & (FCSE_SLOT - 1),
-        _ => mva.0,
-    };
-    format!("VA {va:#010x} (MVA {:#010x})", mva.0)
-}
-
-fn physical(pa: Pa) -> String {
-    format!("PA {:#010x}", pa.0)
-}
-
-fn process(pid: u32, ttb: u32) -> String {
-    match pid >> 25 {
-        0 => format!("address space with its page table at PA {ttb:#010x}"),
-        pid => format!("address space with its page table at PA {ttb:#010x}, FCSE PID {pid}"),
-    }
-}
-
-fn mode(bits: u32) -> &'static str {
-    match bits & 0x1f {
-        0x10 => "User mode",
-        0x11 => "FIQ mode",
-        0x12 => "IRQ mode",
-        0x13 => "Supervisor mode",
-        0x17 => "Abort mode",
-        0x1b => "Undefined mode",
-        0x1f => "System mode",
-        _ => "an unknown mode",
-    }
-}
-
-fn kind_words(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Fetch => "a fetch",
-        Kind::Read => "a load",
-        Kind::Write => "a store",
-    }
-}
-
-fn width(width: Width) -> &'static str {
-    match width {
-        Width::Byte => "byte",
-        Width::Half => "half-word",
-        Width::Word => "word",
-    }
-}
-
-fn mask(width: Width) -> u32 {
-    match width {
-        Width::Byte => 0xff,
-        Width::Half => 0xffff,
-        Width::Word => u32::MAX,
     }
 }
 

@@ -3,6 +3,8 @@
 
 use super::*;
 use crate::coherence::tests::report;
+use arm::Side;
+use watch::checker::{LineEvent, Movement, Newest, Wrong};
 
 fn names() -> Names {
     Names::by_hand(&[
@@ -164,5 +166,27 @@ fn a_report_names_those_who_had_to_do_with_it() {
         "  the address space changed last in cycle 950000 by: 0xc0010040 flush_range+0x40\n",
     ] {
         assert!(text.contains(part), "{part} in\n{text}");
+    }
+}
+
+/// No instruction read the data: the text must not name one, nor user land, a mode or a page table.
+#[test]
+fn a_read_by_a_device_has_no_instruction_and_no_address_space() {
+    let mut found = report();
+    found.wrong = Wrong::StaleDmaRead;
+    found.access = Access::Dma { master: 3 };
+    found.context = arm::Context {
+        cycle: 2_000_000,
+        ..arm::Context::default()
+    };
+    found.mva = Mva(found.pa.0);
+    let text = text(&found, 1);
+    for wrong in [
+        "used by: 0x00000000 in user land",
+        "an unknown mode",
+        "PA 0x00000000",
+        "debug 0x00000000@",
+    ] {
+        assert!(!text.contains(wrong), "{text}");
     }
 }

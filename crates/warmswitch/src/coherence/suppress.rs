@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use arm::Kind;
 use serde::Deserialize;
-use watch::checker::{Access, Apart, Bits, Given, Newest, Report, Wrong};
+use watch::checker::{Access, Apart, Bits, Given, Newest, Path as Written, Report, Wrong};
 
 use super::names::Names;
 use base::paths::{root, shown};
@@ -23,7 +23,7 @@ pub struct Suppression {
     /// Kinds of report, by [`Wrong::name`].
     pub wrong: Vec<String>,
     /// Functions that used the data, without compiler suffixes; `user` for user land. An entry with this key covers no
-    /// line that was written back to make room, because any access may evict such a line. Here and below, `f < g` means
+    /// line that was written back to make room, because any access may evict such a line, and no read by a bus master. Here and below, `f < g` means
     /// `f`, or its caller `g` where the compiler inlined `f` into `g`.
     #[serde(default)]
     pub access: Vec<String>,
@@ -145,11 +145,20 @@ impl Suppression {
             let is_in = |name: &String| callers.iter().any(|pc| names.is_in(*pc, name));
             wanted.is_empty() || wanted.iter().any(is_in)
         };
-        // Any access may evict a line, so the function of the access does not help to find the cause.
-        let asks_for_user = self.fetched || !self.access.is_empty() || !self.used_in.is_empty();
-        let is_victim = report.access == Access::WriteBack { victim: true };
-        !(asks_for_user && is_victim)
-            && among(&self.called_by, &report.trace.written)
+        let asks_for_access = self.fetched || !self.access.is_empty() || !self.used_in.is_empty();
+        // Any access may evict a line, so the function of the access does not help to find the cause. A bus master has
+        // no function.
+        let has_no_function = matches!(
+            report.access,
+            Access::WriteBack { victim: true } | Access::Dma { .. }
+        );
+        if asks_for_access && has_no_function {
+            return false;
+        }
+        if !self.writer.is_empty() && report.writer.path == Written::Dma {
+            return false;
+        }
+        among(&self.called_by, &report.trace.written)
             && among(&self.running, &report.trace.running)
             && (!self.overlapping || report.trace.circumstances.overlapping)
             && (!self.private_view || report.trace.circumstances.private_view)
@@ -173,10 +182,11 @@ impl Suppression {
             true => met.writer_maps,
             false => !met.writer_leads,
         };
+        let has_maps = report.access.is_by_core() && report.writer.path != Written::Dma;
         self.newest.is_none_or(is_newest_in)
             && (!self.dirty_before || met.dirty_before)
             && (!self.read_only || met.read_only)
-            && self.writer_maps.is_none_or(maps)
+            && self.writer_maps.is_none_or(|is| has_maps && maps(is))
             && (!self.remapped || report.filled_from.is_some())
             && (!self.permissions_only || met.permissions_only)
     }

@@ -345,3 +345,32 @@ fn two_entries_of_one_name_are_refused() {
         "{error}"
     );
 }
+
+#[test]
+fn an_entry_that_asks_for_a_reader_in_user_land_covers_no_device() {
+    let names = Names::by_hand(&[(0xc000_1000, "reader")]);
+    let text = "[[suppression]]\nname='n'\nwrong=['lost-by-invalidate', 'stale-dma-read']\naccess=['user']\nreason='r'\n";
+    let entry = loaded(text).unwrap().remove(0);
+    for wrong in [Wrong::LostByInvalidate, Wrong::StaleDmaRead] {
+        let mut found = report();
+        found.wrong = wrong;
+        found.access = Access::Dma { master: 3 };
+        found.context = arm::Context::default();
+        assert!(!entry.covers(&found, &names), "{}", wrong.name());
+    }
+}
+
+#[test]
+fn an_entry_that_asks_for_a_writer_in_user_land_covers_no_device() {
+    let names = Names::by_hand(&[(0xc000_1000, "reader")]);
+    let text = GOOD.replace("stale-read", "stale-instruction");
+    let entry = loaded(&text).unwrap().remove(0);
+    let mut found = report();
+    found.wrong = Wrong::StaleInstruction;
+    found.access = Access::Fetch { cached: true };
+    found.writer = watch::checker::Writer {
+        path: watch::checker::Path::Dma,
+        ..Default::default()
+    };
+    assert!(!entry.covers(&found, &names));
+}

@@ -5,6 +5,7 @@ use super::Chaos;
 use crate::checker::Checker;
 use arm::{Context, Cpu, Event, Exit, Reaction};
 use board::bus::SystemBus;
+use board::bus::dma::Transfer;
 use board::{Observed, Observer};
 
 /// An observer that can run together with chaos.
@@ -35,6 +36,10 @@ pub struct Unobserved;
 
 impl Observer for Unobserved {
     fn observe(&mut self, _: &SystemBus, _: &Context, _: Event<'_>) -> Reaction {
+        Reaction::Continue
+    }
+
+    fn transferred(&mut self, _: &Transfer) -> Reaction {
         Reaction::Continue
     }
 }

@@ -120,8 +120,8 @@ pub(super) struct Events {
     pub stack: Stack,
     /// Cycle in which the line or TLB entry used was filled.
     pub filled: Option<u64>,
-    /// Modified virtual addresses of the data: the address of the use and the address of the write.
-    pub addresses: [Mva; 2],
+    /// Modified virtual addresses of the data: the address of the use and the address of the write, if they have one.
+    pub addresses: [Option<Mva>; 2],
     /// Translation table bases of the use and of the write.
     pub tables: [u32; 2],
 }
@@ -278,7 +278,7 @@ impl Calls {
         let filled_at = events.filled.unwrap_or(u64::MAX);
         let is_of_process = |call: &&Call| {
             let is_given = |at: u32| concerns(&call.arguments, at);
-            let mut all = events.addresses.iter();
+            let mut all = events.addresses.iter().flatten();
             // Another process has another page at this address.
             events.tables.contains(&call.ttb)
                 && all.any(|at| is_given(at.0) || is_given(unrelocated(at.0)))

@@ -71,7 +71,7 @@ impl Run {
     }
 
     fn between(&self, apart: &Apart, written: (u64, Node), filled: Option<u64>) -> Between {
-        let addresses = [Mva(0x0200_5004), Mva(0xc200_5004)];
+        let addresses = [Some(Mva(0x0200_5004)), Some(Mva(0xc200_5004))];
         let events = Events {
             written,
             filled,

@@ -6,6 +6,7 @@ use super::call_log::Apart;
 use super::circumstances::{Circumstances, Difference};
 use super::diagnosis;
 use super::report::{Access, Cause, Pair, Report, pair};
+use super::shadow::Path;
 use std::collections::BTreeMap;
 use std::hash::{Hash as _, Hasher};
 use std::ops::Range;
@@ -122,13 +123,14 @@ impl Checker {
     }
 
     /// Returns the key under which frequent differences are counted. The key includes the state of the lines that is
-    /// known without the events. This state has three parts: whether the newest value is in its dirty line, whether the
-    /// line used is dirty too, and whether it holds other memory.
+    /// known without the events. This state has four parts: whether the newest value was stored into a line, whether it is
+    /// still in that line, whether the line used is dirty too, and whether the line used holds other memory.
     pub(super) fn pair(&self, met: &Difference<'_>) -> Pair {
         let (access, pc, writer) = pair(met.access, met.context.pc, met.writer.pc);
         let fill = self.history.fill_of(met.access, met.mva);
         let is_line = met.access == Access::Load { cached: true };
         let states = [
+            met.writer.path == Path::Line,
             diagnosis::holds(&self.dirty, met.writer, met.pa),
             is_line && self.dirty.since(met.mva.0).is_some(),
             fill.is_some_and(|fill| fill.pa != met.pa.0 & !31),
@@ -138,17 +140,25 @@ impl Checker {
         (state << KIND_BITS | access, pc, writer)
     }
 
-    /// Hashes the callers and circumstances with which suppressions distinguish reports. Returns 0 without
-    /// suppressions.
+    /// Hashes what distinguishes reports of the same two instructions: the callers and circumstances for which
+    /// suppressions ask, and, for a read by a bus master, that master and the writer's caller. Returns 0 if nothing does.
     pub(super) fn among(&self, met: &Difference<'_>) -> Among {
-        if !self.causes.are_told_apart() {
-            return 0;
-        }
-        let (calls, writer) = (&self.calls, met.writer);
-        let used = calls.callers(calls.now(met.context));
-        let running = calls.running(writer);
-        let callers = [used, calls.callers(writer.node), running];
-        self.causes.among(&callers, &self.circumstances(met))
+        let told_apart = self.causes.are_told_apart();
+        let written = || self.calls.callers(met.writer.node);
+        let asked_for = match told_apart {
+            true => {
+                let running = self.calls.running(met.writer);
+                let callers = [self.callers_of_use(met), written(), running];
+                self.causes.among(&callers, &self.circumstances(met))
+            }
+            false => 0,
+        };
+        let Access::Dma { master } = met.access else {
+            return asked_for;
+        };
+        let mut hash = Fnv(asked_for);
+        (master, written().first()).hash(&mut hash);
+        hash.finish()
     }
 }
 

@@ -99,7 +99,8 @@ impl Checker {
             filled,
             ..
         } = *met;
-        let began = self.calls.began(context);
+        let by_core = met.access.is_by_core();
+        let began = self.calls.began(context).filter(|_| by_core);
         let mapping = |ttb, mva| {
             arm::mapping(context.descriptors, ttb, mva, |pa| {
                 self.shadow.newest(pa.0, Width::Word)
@@ -108,8 +109,14 @@ impl Checker {
         let page = |m: &Mapping| m.pa.0 >> 12;
         let is_there = |m: Mapping| page(&m) == met.pa.0 >> 12;
         let is_cached = |m: &Mapping| m.cb & CACHED != 0;
-        let used = mapping(context.ttb, mva).filter(|m| m.ap == READ_ONLY);
-        let leads = mapping(writer.ttb, Mva(writer.mva));
+        // A bus master uses no page table.
+        let (used, written) = match by_core {
+            true => (Some(mva), writer.address()),
+            false => (None, None),
+        };
+        let used = used.and_then(|mva| mapping(context.ttb, mva));
+        let used = used.filter(|m| m.ap == READ_ONLY);
+        let leads = written.and_then(|mva| mapping(writer.ttb, mva));
         let written = leads.filter(|m| m.ap == WRITABLE);
         let is_private = |used: &Mapping, written: &Mapping| {
             is_cached(used) && !is_cached(written) && page(used) == page(written)
@@ -126,7 +133,7 @@ impl Checker {
             written: (writer.cycle, writer.node),
             filled,
             stack: writer.stack,
-            addresses: [mva, Mva(writer.mva)],
+            addresses: [by_core.then_some(mva), writer.address()],
             tables: [context.ttb, writer.ttb],
         };
         Circumstances {

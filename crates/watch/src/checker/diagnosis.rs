@@ -35,7 +35,7 @@ impl Found {
 
     /// Returns the events since the newest data was written, and whether they are complete.
     fn events(&self, history: &History) -> (Vec<LineEvent>, bool) {
-        history.of_line(self.pa, Mva(self.writer.mva), self.writer.cycle)
+        history.of_line(self.pa, self.writer.address(), self.writer.cycle)
     }
 
     pub fn report(self, history: &History, wrong: Wrong, place: Newest) -> Report {
@@ -143,16 +143,28 @@ fn follow(found: &Found, history: &History, dirty: &DirtyLines) -> Followed {
 pub(super) fn stale(history: &History, dirty: &DirtyLines, found: Found) -> Report {
     let Followed { mut place, left } = follow(&found, history, dirty);
     let fill = history.fill_of(found.access, found.mva);
+    let is_dma = found.writer.path == Path::Dma;
+    // A bus master wrote the word past the write buffer. Bytes beside those that a bus master wrote may be old for other
+    // reasons.
+    let by_master = is_dma && found.writer.whole;
+    let is_filled_since = fill.is_some_and(|fill| {
+        let is_after = fill.cycle > left || fill.cycle == left && !by_master;
+        is_after && fill.pa == found.pa.0 & !31
+    });
     let read_since = match found.access {
-        Access::Walk | Access::Dma => true,
-        Access::Fetch { .. } => {
-            fill.is_some_and(|fill| fill.cycle >= left && fill.pa == found.pa.0 & !31)
-        }
+        Access::Walk | Access::Dma { .. } => true,
+        Access::Fetch { .. } => is_filled_since,
+        Access::Load { cached: false } => by_master,
+        Access::Load { cached: true } => by_master && is_filled_since,
         _ => false,
     };
     if read_since && place == Newest::Memory {
-        // Memory was read after the write, so the value was still in the write buffer.
-        place = Newest::Buffer;
+        // Memory was read after the write, so the value was still in the write buffer, or an older value from the write
+        // buffer replaced it.
+        place = match by_master {
+            true => Newest::Replaced,
+            false => Newest::Buffer,
+        };
     }
     let other = fill.filter(|e| e.pa != found.pa.0 & !31);
     let filled_from = other.map(|e| Pa(e.pa));
@@ -162,11 +174,11 @@ pub(super) fn stale(history: &History, dirty: &DirtyLines, found: Found) -> Repo
         (Newest::Lost(e), _) if matches!(e.movement, Movement::Invalidate { .. }) => {
             Wrong::LostByInvalidate
         }
-        (Newest::Overwritten(_), _) => Wrong::OldOverNewer,
+        (Newest::Overwritten(_) | Newest::Replaced, _) => Wrong::OldOverNewer,
         (_, Access::Fetch { .. }) => Wrong::StaleInstruction,
         (_, Access::Walk) => Wrong::UnseenDescriptor,
-        (_, Access::Dma) => Wrong::StaleDmaRead,
-        (Newest::Memory, _) if found.writer.path == Path::Dma => Wrong::StaleAfterDma,
+        (_, Access::Dma { .. }) => Wrong::StaleDmaRead,
+        (Newest::Memory, _) if is_dma => Wrong::StaleAfterDma,
         (Newest::Dirty(mva), Access::Load { cached: true })
             if mva.0 != found.mva.0 & !31 && dirty.since(found.mva.0).is_some() =>
         {

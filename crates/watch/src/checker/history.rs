@@ -100,10 +100,10 @@ impl History {
     }
 
     /// Returns the events from `cycle` on, oldest first. They are the events of all lines that hold the memory at `pa`,
-    /// and of the D-cache line at `mva`, even if that line holds other memory. The flag says whether the ring reaches
+    /// and of the D-cache line at `mva`, if given, even if that line holds other memory. The flag says whether the ring reaches
     /// back to `cycle`.
-    pub fn of_line(&self, pa: Pa, mva: Mva, cycle: u64) -> (Vec<LineEvent>, bool) {
-        let (pa, mva) = (pa.0 & !31, mva.0 & !31);
+    pub fn of_line(&self, pa: Pa, mva: Option<Mva>, cycle: u64) -> (Vec<LineEvent>, bool) {
+        let (pa, mva) = (pa.0 & !31, mva.map(|mva| mva.0 & !31));
         let concerns = |e: &&LineEvent| match e.movement {
             Movement::InvalidateAll(_) => false,
             Movement::Fill(Side::Instruction | Side::Prefetch)
@@ -111,7 +111,7 @@ impl History {
                 side: Side::Instruction,
                 ..
             } => e.pa == pa,
-            _ => e.pa == pa || e.mva == mva,
+            _ => e.pa == pa || Some(e.mva) == mva,
         };
         let since = self.backwards().take_while(|e| e.cycle >= cycle);
         let mut found: Vec<LineEvent> = since.filter(concerns).copied().collect();
@@ -169,7 +169,7 @@ mod tests {
         note(&mut history, 2, 0x2000, 0x8000);
         note(&mut history, 3, 0x1000, 0x9000);
         note(&mut history, 4, 0x2000, 0x9000);
-        let (events, whole) = history.of_line(Pa(0x8004), Mva(0x1008), 0);
+        let (events, whole) = history.of_line(Pa(0x8004), Some(Mva(0x1008)), 0);
         assert_eq!((cycles(&events), whole), (vec![1, 2, 3], true));
         // InvalidateAll is not an event of this line: each dirty line that it discards has its own event.
         let all = Movement::InvalidateAll(Side::Data);
@@ -178,7 +178,7 @@ mod tests {
             ..Context::default()
         };
         history.note(&context, Mva(0x1000), Pa(0x8000), all);
-        let (events, _) = history.of_line(Pa(0x8004), Mva(0x1008), 2);
+        let (events, _) = history.of_line(Pa(0x8004), Some(Mva(0x1008)), 2);
         assert_eq!(cycles(&events), [2, 3]);
         let fill = history.last_fill(Side::Data, Mva(0x1004));
         assert_eq!(fill.map(|e| e.pa), Some(0x9000));
@@ -210,10 +210,10 @@ mod tests {
                 0x8000 + 32 * (cycle as u32 & 1),
             );
         }
-        let (events, whole) = history.of_line(Pa(0x8000), Mva(0), 10);
+        let (events, whole) = history.of_line(Pa(0x8000), Some(Mva(0)), 10);
         assert_eq!((events.len(), whole), (KEPT / 2, true));
         assert_eq!(events.first().map(|e| e.cycle), Some(10));
         assert_eq!(events.last().map(|e| e.cycle), Some(KEPT as u64 + 8));
-        assert!(!history.of_line(Pa(0x8000), Mva(0), 9).1);
+        assert!(!history.of_line(Pa(0x8000), Some(Mva(0)), 9).1);
     }
 }

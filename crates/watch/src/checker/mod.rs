@@ -134,6 +134,7 @@ impl Checker {
         let writer = Writer {
             cycle,
             path: Path::Dma,
+            whole: width == Width::Word,
             ..Writer::default()
         };
         self.written(pa, width, value, writer)
@@ -146,12 +147,15 @@ impl Checker {
             cycle: transfer.cycle,
             ..Context::default()
         };
+        let access = Access::Dma {
+            master: transfer.master,
+        };
         let mut reaction = Reaction::Continue;
         for (n, &word) in transfer.words.iter().enumerate() {
             let pa = Pa(transfer.pa + 4 * n as u32);
             let one = match transfer.writes {
                 true => self.dma_written(transfer.cycle, pa, Width::Word, word),
-                false => self.compare(&context, Access::Dma, (Mva(pa.0), pa), Width::Word, word),
+                false => self.compare(&context, access, (Mva(pa.0), pa), Width::Word, word),
             };
             if one != Reaction::Continue {
                 reaction = one;
@@ -279,6 +283,7 @@ impl Checker {
             pid: context.pid,
             ttb: context.ttb,
             path,
+            whole: width == Width::Word,
             node: self.calls.now(context),
             stack: self.calls.stack(),
         };

@@ -88,8 +88,11 @@ pub enum Access {
         /// Whether the line made room for another line. Otherwise, an operation cleaned it.
         victim: bool,
     },
-    /// A read by another bus master.
-    Dma,
+    /// A read by another bus master. No instruction used the data, so the report's context has only a cycle.
+    Dma {
+        /// Number of the bus master ([`board::bus::dma::Transfer::master`]).
+        master: u32,
+    },
     /// No access: a line or entry outlived the page's owner.
     Outlives(Kept),
 }
@@ -140,6 +143,9 @@ pub enum Newest {
     Lost(LineEvent),
     /// Nowhere: this write-back overwrote the newest data in memory.
     Overwritten(LineEvent),
+    /// Nowhere: a bus master wrote the newest data to memory, and then an older write of the core arrived from the write
+    /// buffer.
+    Replaced,
 }
 
 /// Code involved in a report, as far as it is known. Callers are virtual addresses of calls, innermost first.
@@ -178,6 +184,13 @@ pub struct Mapped {
     pub callers: Vec<u32>,
     /// Previous writer and its callers.
     pub before: Option<(Writer, Vec<u32>)>,
+}
+
+impl Access {
+    /// Returns whether the core accessed the data. Otherwise, there is no instruction, virtual address or call.
+    pub fn is_by_core(self) -> bool {
+        !matches!(self, Access::Dma { .. })
+    }
 }
 
 /// A report from the checker.
@@ -234,6 +247,7 @@ impl Report {
             Newest::Buffer => 2,
             Newest::Lost(_) => 3,
             Newest::Overwritten(_) => 4,
+            Newest::Replaced => 5,
         };
         // An instruction fetched through a stale translation may access data through another stale translation.
         let fetched = u8::from(self.access == Access::Translation(Kind::Fetch)) << 3;
@@ -317,11 +331,11 @@ impl Report {
                 "clean the D-cache line at MVA {mva} (c7,c10,1) and drain the write buffer \
                  (c7,c10,4) after the descriptor was written"
             ),
-            (Newest::Dirty(mva), Access::Dma) => format!(
+            (Newest::Dirty(mva), Access::Dma { .. }) => format!(
                 "clean the D-cache line at MVA {mva} (c7,c10,1) and drain the write buffer \
                  (c7,c10,4) before the device reads memory"
             ),
-            (Newest::Buffer, Access::Dma) => {
+            (Newest::Buffer, Access::Dma { .. }) => {
                 "drain the write buffer (c7,c10,4) before the device reads memory".to_owned()
             }
             (Newest::Dirty(mva), Access::Load { cached: false }) => format!(
@@ -355,6 +369,9 @@ impl Report {
                  invalidating it",
                 Mva(event.mva)
             ),
+            (Newest::Replaced, _) => {
+                "drain the write buffer (c7,c10,4) before the device writes to memory".to_owned()
+            }
             (Newest::Overwritten(event), _) => format!(
                 "clean and invalidate the D-cache line at MVA {} (c7,c14,1) before the newer data \
                  was written",
@@ -388,7 +405,7 @@ pub(super) fn pair(access: Access, pc: u32, writer: u32) -> Pair {
         Access::Translation(_) => (4, pc, writer),
         Access::WriteBack { victim: false } => (5, pc, writer),
         Access::WriteBack { victim: true } => (6, 0, writer),
-        Access::Dma => (12, pc, writer),
+        Access::Dma { .. } => (12, pc, writer),
         Access::Outlives(Kept::DirtyLine) => (9, 0, writer),
         Access::Outlives(Kept::Instructions) => (10, 0, writer),
         Access::Outlives(Kept::Translation) => (11, 0, writer),

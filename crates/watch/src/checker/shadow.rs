@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::causes::Among;
-use arm::Width;
+use arm::{Mva, Width};
 
 /// Path of a value towards memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -35,10 +35,22 @@ pub struct Writer {
     pub ttb: u32,
     /// Path of the value.
     pub path: Path,
+    /// Whether the whole word was written.
+    pub whole: bool,
     /// Node of the checker's call tree.
     pub node: u32,
     /// Stack of the calls: the low 16 bits of its number.
     pub stack: u16,
+}
+
+impl Writer {
+    /// Returns the modified virtual address of the store; `None` if no instruction wrote the value.
+    pub fn address(&self) -> Option<Mva> {
+        match self.path {
+            Path::Loaded | Path::Dma => None,
+            Path::Line | Path::Buffer => Some(Mva(self.mva)),
+        }
+    }
 }
 
 /// Number of words in one page of writers.

@@ -17,17 +17,19 @@ impl Checker {
             ..
         } = report;
         let mut mapped: Vec<Mapped> = Vec::new();
-        let mut addresses = vec![report.mva];
         let tables = context.descriptors;
-        mapped.extend(self.mapped(tables, context.ttb, report.mva));
-        if matches!(
-            report.access,
-            Access::Load { .. } | Access::WriteBack { .. }
-        ) {
-            addresses.push(Mva(writer.mva));
-            let other = self.mapped(tables, writer.ttb, Mva(writer.mva));
+        let used = report.access.is_by_core().then_some(report.mva);
+        let written = match report.access {
+            Access::Load { .. } | Access::WriteBack { .. } | Access::Dma { .. } => writer.address(),
+            _ => None,
+        };
+        if let Some(mva) = used {
+            mapped.extend(self.mapped(tables, context.ttb, mva));
+            // The format of the tables is known from the core's access only.
+            let other = written.and_then(|mva| self.mapped(tables, writer.ttb, mva));
             mapped.extend(other.filter(|m| mapped.iter().all(|o| o.writer != m.writer)));
         }
+        let addresses: Vec<Mva> = used.into_iter().chain(written).collect();
         // The missing operation may have been due after any of these events.
         let times = mapped.iter().map(|m| m.writer.cycle).chain(*filled);
         let since = match (report.filled_from, filled) {
@@ -40,7 +42,7 @@ impl Checker {
             _ => self.calls.next(writer.cycle, writer.node, CALLS),
         };
         Trace {
-            used: self.calls.callers(self.calls.now(context)),
+            used: self.callers_of_use(&Difference::of(report)),
             written: self.calls.callers(writer.node),
             running: self.calls.running(writer),
             circumstances: self.circumstances(&Difference::of(report)),
@@ -49,6 +51,14 @@ impl Checker {
             mapped,
             switched: self.calls.switch_since(since),
             since,
+        }
+    }
+
+    /// Returns the callers of the access; none if a bus master used the data.
+    pub(super) fn callers_of_use(&self, met: &Difference<'_>) -> Vec<u32> {
+        match met.access.is_by_core() {
+            true => self.calls.callers(self.calls.now(met.context)),
+            false => Vec::new(),
         }
     }
 

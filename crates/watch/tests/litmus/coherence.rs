@@ -6,10 +6,9 @@
 //! address of the newest data's writer, and the place of that data. The second line has the operation needed.
 
 use crate::rig::{DATA, Rig, name_of};
+use arm::Side;
 use board::{Observed, Stop};
 use watch::checker::{Checker, Movement, Newest, Path, Report};
-
-use arm::Side;
 
 fn writer(report: &Report) -> String {
     match report.writer.path {
@@ -29,6 +28,7 @@ fn lines(report: &Report) -> [String; 2] {
         Newest::Buffer => "in the write buffer".to_owned(),
         Newest::Lost(event) => format!("lost by {} at {:#x}", name_of(event.pc), event.mva),
         Newest::Overwritten(event) => format!("overwritten from {:#x}", event.mva),
+        Newest::Replaced => "replaced".to_string(),
     };
     let kind = report.wrong.name();
     let pc = name_of(report.context.pc);

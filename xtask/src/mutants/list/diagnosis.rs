@@ -98,26 +98,26 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "diagnosis.rs",
-        "        Access::Walk | Access::Dma => true,",
-        "        Access::Walk | Access::Dma => false,",
+        "        Access::Walk | Access::Dma { .. } => true,",
+        "        Access::Walk | Access::Dma { .. } => false,",
         "a walk that reads an old value from memory missed the newest one in the write buffer",
     ),
     killed(
         "diagnosis.rs",
-        "fill.is_some_and(|fill| fill.cycle >= left && fill.pa == found.pa.0 & !31)",
-        "false",
+        "Access::Fetch { .. } => is_filled_since,",
+        "Access::Fetch { .. } => false,",
         "an I-cache line filled after the write missed the newest value in the write buffer",
     ),
     killed(
         "diagnosis.rs",
-        "fill.cycle >= left && fill.pa == found.pa.0 & !31",
-        "fill.cycle >= found.writer.cycle && fill.pa == found.pa.0 & !31",
+        "let is_after = fill.cycle > left || fill.cycle == left && !by_master;",
+        "let is_after = fill.cycle >= found.writer.cycle;",
         "a fill before the newest value left its line says nothing about the write buffer",
     ),
     killed(
         "diagnosis.rs",
-        "fill.cycle >= left && fill.pa == found.pa.0 & !31",
-        "fill.cycle >= left",
+        "is_after && fill.pa == found.pa.0 & !31",
+        "is_after",
         "a fill from other memory says nothing about the write buffer",
     ),
     killed(
@@ -146,14 +146,14 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "diagnosis.rs",
-        "(Newest::Overwritten(_), _) => Wrong::OldOverNewer,",
-        "(Newest::Overwritten(_), _) => Wrong::StaleRead,",
+        "(Newest::Overwritten(_) | Newest::Replaced, _) => Wrong::OldOverNewer,",
+        "(Newest::Overwritten(_) | Newest::Replaced, _) => Wrong::StaleRead,",
         "a read of an overwritten value is old-over-newer",
     ),
     killed(
         "diagnosis.rs",
-        "if found.writer.path == Path::Dma => Wrong::StaleAfterDma,",
-        "if found.writer.path == Path::Buffer => Wrong::StaleAfterDma,",
+        "(Newest::Memory, _) if is_dma => Wrong::StaleAfterDma,",
+        "(Newest::Memory, _) if !is_dma => Wrong::StaleAfterDma,",
         "stale-after-dma needs a write by a device",
     ),
     killed(

@@ -132,14 +132,14 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "history.rs",
-        "            _ => e.pa == pa || e.mva == mva,",
+        "            _ => e.pa == pa || Some(e.mva) == mva,",
         "            _ => e.pa == pa,",
         "events of the line at the writer's address count, for any memory",
     ),
     killed(
         "history.rs",
-        "            _ => e.pa == pa || e.mva == mva,",
-        "            _ => e.mva == mva,",
+        "            _ => e.pa == pa || Some(e.mva) == mva,",
+        "            _ => Some(e.mva) == mva,",
         "events of other lines of the same memory count",
     ),
     killed(

@@ -205,11 +205,10 @@ impl Shown<'_> {
             number += 1;
             let wrong = group.first.wrong.name();
             let names = self.style.names;
-            let (access, writer) = (group.first.context.pc, group.first.writer.pc);
             text.push_str(&format!(
                 "not ok {number} - {wrong}: used by {}, written by {}\n",
-                names.function(access),
-                names.function(writer)
+                names.user_of(&group.first),
+                names.writer_of(&group.first)
             ));
             for line in self.style.text(&group.first, group.count).lines() {
                 text.push_str(&format!("# {line}\n"));

@@ -9,6 +9,7 @@ use crate::checker::causes::Causes;
 use crate::checker::{Checker, Movement, Newest, Path, Report, Writer};
 use arm::{Bus, CacheGeometry, Context, Cpu, Event, Pa, Reaction, Victims};
 use board::bus::SystemBus;
+use board::bus::dma::Transfer;
 use board::spec::BoardSpec;
 use board::{Observed, Observer};
 use std::collections::BTreeMap;
@@ -121,6 +122,7 @@ fn finding(report: &Report) -> Finding {
             Movement::Invalidate { .. } => Place::Invalidated(e.mva, e.cycle),
             _ => Place::Elsewhere(e.mva, e.cycle),
         },
+        Newest::Replaced => unreachable!("the programs have no bus master"),
     };
     Finding {
         kind: report.wrong.name(),
@@ -164,6 +166,10 @@ impl Observer for Both {
         let expected = self.model.observe(&context, event);
         self.compare(&event, &context, expected);
         reaction
+    }
+
+    fn transferred(&mut self, transfer: &Transfer) -> Reaction {
+        self.checker.transferred(transfer)
     }
 }
 

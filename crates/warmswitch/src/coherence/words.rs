@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Words of a report for kinds, places, movements, addresses and modes.
+
+use arm::{Kind, Mva, Pa, Side, Width};
+use watch::checker::{LineEvent, Movement, Newest, Wrong};
+
+/// FCSE relocates virtual addresses below this address.
+const FCSE_SLOT: u32 = 1 << 25;
+
+/// Describes what went wrong, in one line.
+pub fn what(wrong: Wrong) -> &'static str {
+    match wrong {
+        Wrong::StaleRead => "a load got old data",
+        Wrong::TwoDirtyAliases => {
+            "a load got old data from a dirty line while the newest is dirty in another"
+        }
+        Wrong::StaleInstruction => "an instruction was executed that is not the newest",
+        Wrong::StaleTranslation => "a TLB entry was used whose descriptor has changed",
+        Wrong::UnseenDescriptor => "a table walk read a descriptor that is not the newest",
+        Wrong::LostByInvalidate => "the newest data was in a dirty line that was invalidated",
+        Wrong::OldOverNewer => "old data was written back over newer data",
+        Wrong::StaleAfterDma => "a load got data older than the data that another bus master wrote",
+        Wrong::StaleDmaRead => "a bus master read data from memory that is not the newest",
+        Wrong::OutlivesPage => {
+            "a line or TLB entry of a user address is left, but its page has another owner"
+        }
+    }
+}
+
+pub(super) fn place_json(place: Newest) -> &'static str {
+    match place {
+        Newest::Dirty(_) => "dirty",
+        Newest::Memory => "memory",
+        Newest::Buffer => "buffer",
+        Newest::Lost(_) => "lost",
+        Newest::Overwritten(_) => "overwritten",
+        Newest::Replaced => "replaced",
+    }
+}
+
+/// Describes where the newest value was.
+pub(super) fn place(place: Newest) -> String {
+    match place {
+        Newest::Dirty(mva) => format!("dirty in the D-cache line at MVA {mva}"),
+        Newest::Memory => "in memory".to_string(),
+        Newest::Buffer => "in the write buffer".to_string(),
+        Newest::Replaced => {
+            "replaced in memory by an older write from the write buffer".to_string()
+        }
+        Newest::Lost(event) => format!(
+            "lost: the dirty D-cache line at MVA {} was invalidated in cycle {}",
+            Mva(event.mva),
+            event.cycle
+        ),
+        Newest::Overwritten(event) => format!(
+            "overwritten in memory: the D-cache line at MVA {} was written back in cycle {}",
+            Mva(event.mva),
+            event.cycle
+        ),
+    }
+}
+
+pub(super) fn movement(event: &LineEvent) -> String {
+    let cache = |side| match side {
+        Side::Instruction => "I-cache",
+        Side::Prefetch => "prefetch buffer",
+        Side::Data => "D-cache",
+    };
+    let mva = Mva(event.mva);
+    match event.movement {
+        Movement::Fill(Side::Prefetch) => format!("prefetch buffer filled for MVA {mva}"),
+        Movement::Fill(side) => format!("{} line at MVA {mva} filled", cache(side)),
+        Movement::WriteBack { halves, victim, .. } => format!(
+            "D-cache line at MVA {mva}: {} {}",
+            halves_words(halves),
+            if victim {
+                "written back to make room"
+            } else {
+                "cleaned"
+            }
+        ),
+        Movement::Invalidate { side, halves: 0 } => {
+            format!("{} line at MVA {mva} invalidated", cache(side))
+        }
+        Movement::Invalidate { side, halves } => format!(
+            "{} line at MVA {mva} invalidated with {} dirty",
+            cache(side),
+            halves_words(halves)
+        ),
+        Movement::InvalidateAll(side) => format!("whole {} invalidated", cache(side)),
+    }
+}
+
+pub(super) fn halves_words(halves: u8) -> &'static str {
+    match halves {
+        1 => "lower half",
+        2 => "upper half",
+        _ => "both halves",
+    }
+}
+
+/// Returns `VA … (MVA …)`; the two differ where FCSE relocates the address.
+pub(super) fn through(pid: u32, mva: Mva) -> String {
+    let va = match pid {
+        0 => mva.0,
+        pid if mva.0 & !(FCSE_SLOT - 1) == pid => mva.0 & (FCSE_SLOT - 1),
+        _ => mva.0,
+    };
+    format!("VA {va:#010x} (MVA {:#010x})", mva.0)
+}
+
+pub(super) fn physical(pa: Pa) -> String {
+    format!("PA {:#010x}", pa.0)
+}
+
+pub(super) fn process(pid: u32, ttb: u32) -> String {
+    match pid >> 25 {
+        0 => format!("address space with its page table at PA {ttb:#010x}"),
+        pid => format!("address space with its page table at PA {ttb:#010x}, FCSE PID {pid}"),
+    }
+}
+
+pub(super) fn mode(bits: u32) -> &'static str {
+    match bits & 0x1f {
+        0x10 => "User mode",
+        0x11 => "FIQ mode",
+        0x12 => "IRQ mode",
+        0x13 => "Supervisor mode",
+        0x17 => "Abort mode",
+        0x1b => "Undefined mode",
+        0x1f => "System mode",
+        _ => "an unknown mode",
+    }
+}
+
+pub(super) fn kind_words(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Fetch => "a fetch",
+        Kind::Read => "a load",
+        Kind::Write => "a store",
+    }
+}
+
+pub(super) fn width(width: Width) -> &'static str {
+    match width {
+        Width::Byte => "byte",
+        Width::Half => "half-word",
+        Width::Word => "word",
+    }
+}
+
+pub(super) fn mask(width: Width) -> u32 {
+    match width {
+        Width::Byte => 0xff,
+        Width::Half => 0xffff,
+        Width::Word => u32::MAX,
+    }
+}
