@@ -75,7 +75,7 @@ pub struct Args {
     /// Run every mutant of the kernel's list with the test that its entry names, and print a table
     #[arg(long, conflicts_with_all = ["limit", "keep_going", "bisect", "tap", "linux"])]
     all_mutants: bool,
-    /// Number of mutants or seeds to run at a time [default: one per processor]
+    /// Number of mutants, of chaos seeds or of a baseline's runs at a time [default: one per processor]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
     /// Limit of board time for the command, in seconds [default: 300, with chaos 30]

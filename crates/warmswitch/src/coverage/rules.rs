@@ -121,6 +121,12 @@ impl Rules {
         if let Some((key, _)) = excluded.chain(unreached).find(|(_, r)| r.trim().is_empty()) {
             bail!("{}: {key}.reason: empty; write a reason", shown(path));
         }
+        if rules.excluded.iter().any(Excluded::has_no_condition) {
+            bail!(
+                "{}: excluded: only a reason, which would exclude everything; add file, function, section, callee or op",
+                shown(path)
+            );
+        }
         Ok(rules)
     }
 
@@ -158,6 +164,11 @@ impl Rules {
 }
 
 impl Excluded {
+    fn has_no_condition(&self) -> bool {
+        let names = [&self.file, &self.function, &self.section, &self.callee];
+        names.iter().all(|name| name.is_none()) && self.op.is_none()
+    }
+
     fn is_of(&self, function: &Function) -> bool {
         name_fits(self.function.as_ref(), Some(&function.name))
             && self
@@ -235,6 +246,10 @@ mod tests {
             (
                 "[[excluded]]\nfunction='f'\nreason=' '\n",
                 "excluded.reason: empty; write a reason",
+            ),
+            (
+                "[[excluded]]\nreason='r'\n",
+                "excluded: only a reason, which would exclude everything",
             ),
             (
                 "[[unreached]]\nfunktion='f'\nreason='r'\n",

@@ -63,9 +63,10 @@ impl Options {
 
     /// Checks what clap cannot check.
     pub fn check(&self, args: &Args) -> Result<()> {
-        if args.jobs.is_some() && !args.all_mutants && self.chaos_seeds.is_none() {
+        let has_jobs = args.all_mutants || args.write_baseline || self.chaos_seeds.is_some();
+        if args.jobs.is_some() && !has_jobs {
             bail!(
-                "--jobs: it has an effect only with --all-mutants or --chaos-seeds; leave it out"
+                "--jobs: it has an effect only with --all-mutants, --chaos-seeds or --write-baseline; leave it out"
             );
         }
         if args.all_mutants && !args.command.is_empty() && !self.is_asked() {
