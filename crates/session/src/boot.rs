@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The recipe of a boot: turns the names of a kernel and files into a bootable Linux. All commands use it.
+//! The recipe of a boot: turns the names of a kernel and files into a bootable Linux. All commands and campaigns use it.
 
 use std::path::{Path, PathBuf};
 
@@ -35,6 +35,8 @@ pub const RESET_ON_PANIC: &str = "panic=-1";
 pub struct Recipe {
     /// Name of a kernel, or a path to a zImage, Image or vmlinux.
     pub kernel: String,
+    /// Files of a kernel that is built already, instead of those that `kernel` names.
+    pub files: Option<KernelFiles>,
     /// Device tree instead of the kernel's own; a kernel given by path needs one.
     pub dtb: Option<PathBuf>,
     /// Source tree to build the kernel from.
@@ -43,6 +45,8 @@ pub struct Recipe {
     pub config: Option<PathBuf>,
     /// Root file system instead of ours.
     pub initrd: Option<PathBuf>,
+    /// One of our root file systems, instead of the one for the core and kernel.
+    pub root: Option<PathBuf>,
     /// The user's files, added to the root file system.
     pub added: Vec<Added>,
     /// Names of Debian packages, added to the root file system.
@@ -90,6 +94,28 @@ impl Recipe {
         }
     }
 
+    /// Returns the recipe of the measurements for a kernel that is built already.
+    pub fn of_built(kernel: &Kernel) -> Recipe {
+        Recipe {
+            files: Some(KernelFiles::from(kernel)),
+            ..Recipe::default()
+        }
+    }
+
+    /// Returns the kernel's command line: the words of these files, then those of the recipe. Linux uses the last of
+    /// several values, so the user's words come last.
+    pub fn command_line(&self, files: &KernelFiles) -> String {
+        let panic = if self.reset_on_panic {
+            RESET_ON_PANIC
+        } else {
+            ""
+        };
+        let words = self.words.as_deref().unwrap_or(CMDLINE);
+        let all = [files.command_line.as_str(), words, panic, &self.append];
+        let words: Vec<&str> = all.into_iter().flat_map(str::split_whitespace).collect();
+        words.join(" ")
+    }
+
     /// Prepares the boot on a board. Fetches and builds missing files.
     pub fn prepare(&self, board: &BoardSpec) -> Result<Prepared> {
         let core = board.core.core;
@@ -103,7 +129,7 @@ impl Recipe {
         let kernel = KernelTraits::of(files.vmlinux.as_deref());
         let flat = kernel.is_some_and(|kernel| kernel.flat);
         let mut added = self.added.clone();
-        let root = match &self.initrd {
+        let root = match self.initrd.as_ref().or(self.root.as_ref()) {
             Some(path) => path.clone(),
             None => {
                 let programs = Programs::of(core, flat);
@@ -115,18 +141,36 @@ impl Recipe {
                 root.cpio
             }
         };
-        let panic = if self.reset_on_panic {
-            RESET_ON_PANIC
-        } else {
-            ""
-        };
-        let words = self.words.as_deref().unwrap_or(CMDLINE);
-        // Linux uses the last of several values, so the user's words come last.
-        let words = [words, panic, self.append.as_str()];
-        let mut linux = files.with(&root, &words)?;
+        let mut linux = self.read(&files, &root)?;
         let own = self.add_to(&mut linux, &added, (kernel.as_ref(), board))?;
         memory::fit(&mut linux, kernel.as_ref(), board, (own, &added))?;
         Ok(Prepared { linux, files })
+    }
+
+    /// Reads the files, and appends the kernel's modules to the root file system.
+    fn read(&self, files: &KernelFiles, root: &Path) -> Result<LinuxBoot> {
+        let mut initrd = Blob::read(root)?;
+        if let Some(modules) = &files.modules {
+            append(&mut initrd.bytes, &Blob::read(modules)?.bytes);
+        }
+        Ok(LinuxBoot {
+            kernel: Blob::read(&files.image)?,
+            dtb: Blob::read(&files.dtb)?,
+            initrd: Some(initrd),
+            command_line: self.checked_command_line(files)?,
+            overrides: Vec::new(),
+        })
+    }
+
+    fn checked_command_line(&self, files: &KernelFiles) -> Result<String> {
+        let line = self.command_line(files);
+        if line.len() > LONGEST_COMMAND_LINE {
+            bail!(
+                "the kernel's command line has {} bytes, more than the {LONGEST_COMMAND_LINE} that the kernel reads",
+                line.len()
+            );
+        }
+        Ok(line)
     }
 
     /// Appends the added files to the root file system. Returns the length of the root file system before that, in
@@ -150,6 +194,9 @@ impl Recipe {
     }
 
     fn files(&self) -> Result<KernelFiles> {
+        if let Some(files) = &self.files {
+            return Ok(files.clone());
+        }
         if is_path(&self.kernel) {
             let Some(dtb) = &self.dtb else {
                 bail!(
@@ -199,49 +246,6 @@ impl KernelFiles {
             command_line: String::new(),
             modules: None,
         }
-    }
-
-    /// Reads the files, with a root file system and `words` after the kernel's own command line. Words may be empty.
-    pub fn with(&self, root: &Path, words: &[&str]) -> Result<LinuxBoot> {
-        let mut initrd = Blob::read(root)?;
-        if let Some(modules) = &self.modules {
-            append(&mut initrd.bytes, &Blob::read(modules)?.bytes);
-        }
-        Ok(LinuxBoot {
-            kernel: Blob::read(&self.image)?,
-            dtb: Blob::read(&self.dtb)?,
-            initrd: Some(initrd),
-            command_line: self.checked_command_line(words)?,
-            overrides: Vec::new(),
-        })
-    }
-
-    /// Reads the files as [`KernelFiles::with`] does, and makes them fit into the board's RAM.
-    pub fn whole(&self, root: &Path, words: &[&str], board: &BoardSpec) -> Result<LinuxBoot> {
-        let mut linux = self.with(root, words)?;
-        let own = linux.initrd.as_ref().map_or(0, |root| root.bytes.len());
-        let kernel = KernelTraits::of(self.vmlinux.as_deref());
-        memory::fit(&mut linux, kernel.as_ref(), board, (own, &[]))?;
-        Ok(linux)
-    }
-
-    fn checked_command_line(&self, words: &[&str]) -> Result<String> {
-        let line = self.command_line(words);
-        if line.len() > LONGEST_COMMAND_LINE {
-            bail!(
-                "the kernel's command line has {} bytes, more than the {LONGEST_COMMAND_LINE} that the kernel reads",
-                line.len()
-            );
-        }
-        Ok(line)
-    }
-
-    /// Returns the command line: the kernel's own words, then `words`.
-    pub fn command_line(&self, words: &[&str]) -> String {
-        let all = [&self.command_line].into_iter().map(String::as_str);
-        let all = all.chain(words.iter().copied());
-        let words: Vec<&str> = all.flat_map(str::split_whitespace).collect();
-        words.join(" ")
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail};
 use board::BoardSpec;
+use board::boot::Boot;
 
 use crate::campaign::experiment::Experiment;
 use crate::campaign::workload;
@@ -15,7 +16,7 @@ use results::outputs::OutputKind;
 use results::runs::point::Point;
 use results::runs::run::Provenance;
 use session::SIMULATOR;
-use session::boot::{CMDLINE, KernelFiles};
+use session::boot::{KernelFiles, Recipe};
 use session::cores;
 use supply::image::guest::{self, Workload};
 use supply::image::{Programs, RootFs, is_flat};
@@ -101,9 +102,19 @@ impl Parts {
         &self.roots[&self.programs_of(&self.specs[board].0, kernel)]
     }
 
+    /// Returns the boot of a board and kernel.
+    pub fn boot_of(&self, board: &str, kernel: &str) -> Result<Boot> {
+        let recipe = Recipe {
+            root: Some(self.root_fs(board, kernel).cpio.clone()),
+            ..Recipe::of_built(&self.kernels[kernel])
+        };
+        Ok(recipe.prepare(&self.specs[board].0)?.boot())
+    }
+
     pub fn planned(&self, e: &Experiment, point: Point) -> Result<Planned> {
         let kernel = &self.kernels[&point.built_kernel()];
         let record = &kernel.record;
+        let recipe = Recipe::default();
         let provenance = Provenance {
             board_hash: self.specs[&point.board].1.clone(),
             kernel_version: record.release.clone(),
@@ -115,7 +126,7 @@ impl Parts {
                 .clone(),
             simulator: SIMULATOR.to_string(),
             command: e.command(&self.workload.call, &point)?,
-            cmdline: KernelFiles::from(kernel).command_line(&[CMDLINE]),
+            cmdline: recipe.command_line(&KernelFiles::from(kernel)),
             instruments: e.instruments.identity(&point)?,
             warmswitch: env!("CARGO_PKG_VERSION").to_string(),
         };

@@ -25,7 +25,6 @@ use results::runs::campaign::{Campaign, Failed, Listed};
 use results::runs::point::Point;
 use results::runs::run::Run;
 use results::runs::store;
-use session::boot::{CMDLINE, KernelFiles};
 use session::session::{Checked, Failure, Session};
 use session::snapshot::Snapshots;
 use session::trial;
@@ -228,9 +227,7 @@ impl Parts {
         let progress = Mutex::new(Progress::new("booting", wanted.len() as u64));
         let sessions = parallel(&wanted, jobs, |(board, kernel, seed)| {
             let (spec, _) = &self.specs[board];
-            let files = KernelFiles::from(&self.kernels[kernel]);
-            let root = &self.root_fs(board, kernel).cpio;
-            let boot = Boot::Linux(files.whole(root, &[CMDLINE], spec)?);
+            let boot = self.boot_of(board, kernel)?;
             let note = |line: &str| lock(&progress).note(line);
             let session = start(spec, *seed, &boot, &note);
             lock(&progress).step(&format!("{board}, {kernel}"));

@@ -10,7 +10,6 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use board::BoardSpec;
-use board::boot::Boot;
 use board::spec::DEFAULT_BOARD;
 use clap::Subcommand;
 use serde_json::json;
@@ -22,8 +21,8 @@ use crate::command::examples::Help;
 use base::boards;
 use base::paths;
 use results::runs::markers::Typed;
-use session::boot::{self, KernelFiles};
-use supply::image::{self, Programs};
+use session::boot::{KernelFiles, Recipe};
+use supply::image;
 use supply::kernel::{self, Request, series};
 use supply::symbols::Symbols;
 
@@ -136,13 +135,19 @@ fn check_series(args: &CheckArgs) -> Result<Outcome> {
 
 /// Boots a prefix and runs the smoke test under the coherence checker.
 fn works(prefix: &series::Prefix, board: &BoardSpec) -> Result<()> {
-    let (programs, smoke) = match image::is_flat(&prefix.vmlinux) {
-        true => (Programs::Flat, SMOKE_FLAT),
-        false => (Programs::Armv5te, SMOKE),
+    let smoke = match image::is_flat(&prefix.vmlinux) {
+        true => SMOKE_FLAT,
+        false => SMOKE,
     };
-    let root = programs.root_fs()?.cpio;
-    let files = KernelFiles::bare(&prefix.image, &prefix.dtb);
-    let boot = Boot::Linux(files.with(&root, &[boot::CMDLINE, boot::RESET_ON_PANIC])?);
+    let recipe = Recipe {
+        files: Some(KernelFiles {
+            vmlinux: Some(prefix.vmlinux.clone()),
+            ..KernelFiles::bare(&prefix.image, &prefix.dtb)
+        }),
+        reset_on_panic: true,
+        ..Recipe::default()
+    };
+    let boot = recipe.prepare(board)?.boot();
     let vmlinux = Some(prefix.vmlinux.as_path());
     let findings = coherence::check(
         board,

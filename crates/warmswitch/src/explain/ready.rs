@@ -12,7 +12,6 @@ use crate::campaign::parts::{Parts, Planned};
 use base::suggest::did_you_mean;
 use results::runs::run::{Provenance, Run};
 use results::runs::store;
-use session::boot::{CMDLINE, KernelFiles};
 
 /// Loads the stored run whose name begins with `name`.
 pub fn stored(name: &str) -> Result<Run> {
@@ -83,10 +82,9 @@ pub fn ready(run: Run) -> Result<Ready> {
     );
     let kernel = run.point.built_kernel();
     let built = &parts.kernels[&kernel];
-    let root = &parts.root_fs(&run.point.board, &kernel).cpio;
     let spec = parts.specs[&run.point.board].0.clone();
     Ok(Ready {
-        boot: Boot::Linux(KernelFiles::from(built).whole(root, &[CMDLINE], &spec)?),
+        boot: parts.boot_of(&run.point.board, &kernel)?,
         spec,
         vmlinux: built.vmlinux.clone(),
         kind: parts.kind.name(),

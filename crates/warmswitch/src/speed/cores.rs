@@ -2,13 +2,12 @@
 //! Speed by core: the pieces of work on a board of each core, with one kernel for all cores and programs for ARMv4T.
 
 use anyhow::Result;
-use board::boot::Boot;
 use board::spec::DEFAULT_BOARD;
 
 use super::{Ours, WORKS, works};
 use base::boards;
 use base::progress::Progress;
-use session::boot::{CMDLINE, KernelFiles};
+use session::boot::Recipe;
 use supply::image::Programs;
 use supply::kernel::{self, Request};
 
@@ -31,13 +30,16 @@ pub fn on_cores(repeat: u32) -> Result<Vec<OnCore>> {
         name: "plain-multi".into(),
         ..Request::default()
     })?;
-    let root = Programs::Armv4t.root_fs()?.cpio;
-    let boot = Boot::Linux(KernelFiles::from(&built).with(&root, &[CMDLINE])?);
+    let recipe = Recipe {
+        root: Some(Programs::Armv4t.root_fs()?.cpio),
+        ..Recipe::of_built(&built)
+    };
     let all = u64::from(repeat) * (WORKS.len() * BOARDS.len()) as u64;
     let mut progress = Progress::new("simulator", all);
     let mut cores = Vec::new();
     for name in BOARDS {
         let (board, _) = boards::load(name)?;
+        let boot = recipe.prepare(&board)?.boot();
         cores.push(OnCore {
             board: name,
             core: board.core.core.name,

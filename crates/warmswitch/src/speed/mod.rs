@@ -13,7 +13,6 @@ pub mod cores;
 pub mod qemu;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use arm::Counters;
@@ -25,9 +24,8 @@ use base::boards;
 use base::progress::Progress;
 use base::time::cpu_s;
 use results::runs::markers;
-use session::boot::{self, KernelFiles};
+use session::boot::{KernelFiles, Prepared, Recipe};
 use session::session::Session;
-use supply::image;
 use supply::kernel::{self, Request};
 
 /// A fixed piece of work for the guest.
@@ -70,18 +68,12 @@ pub const WORKS: &[BenchWork] = &[
 /// Limit of board time for a command, seconds.
 const LIMIT_S: f64 = 120.0;
 
-/// Files of the guest, for the simulator and for QEMU.
+/// The guest of the simulator and of QEMU.
 pub struct Guest {
     /// The kernel is a zImage, so that both simulators unpack it.
-    pub files: KernelFiles,
-    /// Root file system.
-    pub root: PathBuf,
-    /// Kernel command line.
-    pub command_line: String,
-    /// Size of the board's RAM, bytes.
-    pub ram_bytes: u32,
-    /// QEMU's machine with the board's peripherals.
-    pub qemu_machine: String,
+    pub prepared: Prepared,
+    /// The board.
+    pub board: BoardSpec,
 }
 
 impl Guest {
@@ -92,21 +84,17 @@ impl Guest {
             ..Request::default()
         })?;
         let (board, _) = boards::load(spec::DEFAULT_BOARD)?;
-        let files = KernelFiles {
-            image: built.zimage.clone(),
-            ..KernelFiles::from(&built)
+        let recipe = Recipe {
+            files: Some(KernelFiles {
+                image: built.zimage.clone(),
+                ..KernelFiles::from(&built)
+            }),
+            ..Recipe::default()
         };
         Ok(Guest {
-            root: image::root_fs()?.cpio,
-            command_line: files.command_line(&[boot::CMDLINE]),
-            files,
-            ram_bytes: board.ram_bytes,
-            qemu_machine: board.peripherals.qemu.clone(),
+            prepared: recipe.prepare(&board)?,
+            board,
         })
-    }
-
-    fn boot(&self) -> Result<Boot> {
-        Ok(Boot::Linux(self.files.with(&self.root, &[boot::CMDLINE])?))
     }
 }
 
@@ -168,9 +156,8 @@ impl Start {
 
 /// Runs all pieces of work on our simulator, and returns the best of `repeat` runs of each piece.
 pub fn ours(guest: &Guest, repeat: u32) -> Result<Vec<Ours>> {
-    let (board, _) = boards::load(spec::DEFAULT_BOARD)?;
     let mut progress = Progress::new("simulator", u64::from(repeat) * WORKS.len() as u64);
-    let ours = works(&board, &guest.boot()?, repeat, &mut progress)?;
+    let ours = works(&guest.board, &guest.prepared.boot(), repeat, &mut progress)?;
     progress.finish("done");
     Ok(ours)
 }

@@ -2,7 +2,6 @@
 //! Runs the work of `bench` on QEMU, without a plugin and with the cache plugin from QEMU's sources
 //! (`contrib/plugins/cache.c`).
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
@@ -52,16 +51,17 @@ pub fn times(guest: &Guest, plugin: Option<&Path>, repeat: u32) -> Result<Times>
     };
     let mut progress = Progress::new(label, u64::from(repeat) * WORKS.len() as u64);
     let plugin_option = plugin.map(|plugin| format!("{},{PLUGIN_OPTIONS}", plugin.display()));
-    let (kernel, root) = (fs::read(&guest.files.image)?, fs::read(&guest.root)?);
+    let linux = &guest.prepared.linux;
+    let root = linux.initrd.as_ref().map_or(&[][..], |root| &root.bytes);
     let mut best = vec![f64::INFINITY; WORKS.len()];
     for _ in 0..repeat {
         let mut qemu = Qemu::start(&Start {
-            kernel: &kernel,
-            dtb: &guest.files.dtb,
-            root: &root,
-            command_line: &guest.command_line,
-            ram_bytes: guest.ram_bytes,
-            machine: &guest.qemu_machine,
+            kernel: &linux.kernel.bytes,
+            dtb: &guest.prepared.files.dtb,
+            root,
+            command_line: &linux.command_line,
+            ram_bytes: guest.board.ram_bytes,
+            machine: &guest.board.peripherals.qemu,
             cpu: qemu::ARM926,
             plugin: plugin_option.as_deref(),
         })?;
