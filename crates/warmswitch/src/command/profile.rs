@@ -32,7 +32,7 @@ pub const HELP: Help = Help {
         ),
         (
             "profile --worst 3 -- cyclictest -D 2 -p 50 -q -h 1000",
-            "the three worst latencies taken apart",
+            "the three worst latencies, broken down",
         ),
     ],
 };
@@ -47,7 +47,7 @@ pub struct Args {
     /// Limit of board time for the command, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = LIMIT_S)]
     limit: f64,
-    /// Number of worst latencies to take apart: each lasts from an interrupt to the task that it woke
+    /// Number of worst latencies to break down: each lasts from an interrupt to the task that it woke
     #[arg(long, value_name = "N", default_value_t = 0)]
     worst: usize,
     /// Report instead which functions kept preemption off, how often, and for how long at most
