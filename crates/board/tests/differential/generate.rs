@@ -124,7 +124,7 @@ fn value(random: &mut Random) -> u32 {
 pub struct Generator<'a> {
     /// The layout of the batch.
     pub layout: &'a Layout,
-    /// The image, for the words that loads into pc read.
+    /// The image. Loads into pc read its words.
     pub image: &'a Image,
     /// Sets of banked registers.
     pub banks: &'a [[u32; BANK_WORDS]],
