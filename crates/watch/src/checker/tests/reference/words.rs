@@ -64,7 +64,7 @@ pub struct Finding {
     pub place: Place,
     /// Physical address that a stale translation led to.
     pub led_to: Option<u32>,
-    /// Other memory that the line used holds.
+    /// Other memory that the used line holds.
     pub filled_from: Option<u32>,
 }
 
