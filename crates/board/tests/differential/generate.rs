@@ -27,9 +27,9 @@ pub struct Test {
 
 /// Reason why a candidate is not used.
 pub enum Refused {
-    /// This entry of the list of deviations covers it.
+    /// This entry of the list of deviations covers the candidate.
     Entry(usize),
-    /// It would disturb the run.
+    /// The candidate would disturb the run.
     Harness,
 }
 
