@@ -53,7 +53,7 @@ pub struct Args {
     /// Report instead which functions kept preemption off, how often, and for how long at most
     #[arg(long, conflicts_with_all = ["worst", "cost", "perfetto", "folded", "callgrind", "timed", "task"])]
     preempt_off: bool,
-    /// Then run the command twice more in turns, with and without charging, and print how much slower charging is
+    /// Run the command twice more in turns, with and without charging, and print how much slower charging is
     #[arg(long)]
     cost: bool,
     /// Remove an operation of the kernel first: name of a mutant, or FILE:NAME
