@@ -348,7 +348,7 @@ impl Link {
     }
 
     fn log(&mut self, frame: &Frame) {
-        // Without a cable the probe sees nothing.
+        // Without a cable, the probe sees nothing.
         if frame.fate == Fate::NoLink {
             return;
         }

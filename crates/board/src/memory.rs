@@ -30,8 +30,8 @@ struct Timing {
 /// Words in a line of the host's cache.
 const PADDING: usize = 16;
 
-/// Longest wait of one access for another bus master, in core cycles. No transfer takes as long; a damaged snapshot may say
-/// so.
+/// Longest wait of one access for another bus master, in core cycles. No transfer takes this long, but a damaged
+/// snapshot may contain a longer wait.
 const LONGEST_WAIT: u64 = 1 << 31;
 
 /// In place of a row number: no row is open in the bank.
@@ -141,7 +141,7 @@ impl Sdram {
         self.held_until
     }
 
-    /// Reads a value. Returns it in the low bits, and the core cycles.
+    /// Reads a value. Returns the value, in the low bits, and the core cycles.
     #[inline]
     pub fn read(&mut self, now: u64, offset: u32, width: Width) -> (u32, u32) {
         let cost = self.timing.hit + self.row_extra(now, offset);

@@ -63,8 +63,8 @@ pub trait Observer: 'static + Clone {
     /// `now` are already charged.
     fn raised(&mut self, _now: u64, _lines: u32) {}
 
-    /// Takes a transfer between memory and a bus master other than the core. Every observer says what it does with a
-    /// transfer, so that an observer that passes events on does not lose these.
+    /// Takes a transfer between memory and a bus master other than the core. This method has no default, so that an
+    /// observer that passes events on cannot forget to pass on transfers.
     fn transferred(&mut self, transfer: &Transfer) -> Reaction;
 
     /// Runs the core as [`BoardBus::run_core`] does, with this observer.

@@ -15,7 +15,7 @@ pub const SLICES_PER_S: u64 = 200;
 
 /// Why waiting ended.
 pub enum WaitEnd<E> {
-    /// The board stopped, or the wait reached its limit of board time. The text is the awaited one.
+    /// The board stopped, or the wait reached its limit of board time. The text is the awaited text.
     Board(Stop, String),
     /// The guest ended.
     Over(Over),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads the kernel log of a failed command. Why the kernel refused a program is only there, because the console is
-//! quiet.
+//! Reads the kernel log of a failed command. The console is quiet, so only this log says why the kernel refused a
+//! program.
 
 use anyhow::Result;
 use board::BoardBus;
@@ -26,8 +26,7 @@ const LIMIT_S: f64 = 20.0;
 /// Returns the kernel's last lines since a command was typed at `from`, in seconds since power-on. Returns none if the
 /// guest cannot read the log.
 pub fn since<B: BoardBus>(session: &mut Session<B>, from: f64) -> Vec<String> {
-    // The uptime command is typed as the user's command was, so the delay until the uptime is read is that of the
-    // command's start.
+    // The uptime command is typed in the same way as the user's command, so both start equally late.
     let ago = session.seconds() - from;
     let output =
         output_of(session, UPTIME).and_then(|uptime| Ok((uptime, output_of(session, RECORDS)?)));

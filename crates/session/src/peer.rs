@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The peer at the other end of the board's network cable: a TCP/IP stack that answers, pings and sends commands.
 //!
-//! It runs outside the board and takes no board time. All its times are times on the cable, so the same board and plan
-//! give the same frames.
+//! The peer runs outside the board and takes no board time. All its times are times on the cable, so the same board and
+//! plan give the same frames.
 
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;

@@ -88,7 +88,7 @@ impl Session {
         Session::at_prompt(Machine::new(seeded(board, seed), boot)?)
     }
 
-    /// Restores the machine `name` from the snapshots, if they have it. It may be at any cycle.
+    /// Restores the machine `name` from the snapshots, if they have it. The machine may be at any cycle.
     pub fn kept(
         snapshots: &Snapshots,
         name: &str,
@@ -451,7 +451,7 @@ impl Pins {
         }
     }
 
-    /// Takes the new edges. `machine` has stopped at the last one.
+    /// Takes the new edges. `machine` has stopped at the last edge.
     fn edge<B: BoardBus>(&mut self, machine: &Machine<B>) {
         let edges = machine.edges();
         let counters = *machine.counters();

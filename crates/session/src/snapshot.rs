@@ -41,10 +41,10 @@ const LARGEST_FILE: u64 = 1 << 30;
 
 /// Stored snapshots, or none.
 pub struct Snapshots {
-    /// `None`: no snapshots are used or made.
+    /// Directory of the snapshots; `None` if no snapshots are used or made.
     dir: Option<PathBuf>,
     most: u64,
-    /// The note that no snapshot can be written has been given.
+    /// Whether the note that no snapshot can be written has been given.
     noted: AtomicBool,
 }
 

@@ -94,7 +94,7 @@ impl Watchdog {
         }
         let quiet = now_s - self.said.1 >= QUIET_S;
         let over = quiet.then(|| last_line(machine.console_log())).flatten()?;
-        // After a panic the timer interrupt still comes; after the other ends no exception does.
+        // After a panic, the timer interrupt still comes; after the other ends, no exception comes.
         let is_silent = self.exceptions == machine.counters().exceptions;
         (over == Over::Panic || is_silent).then_some(over)
     }

@@ -411,8 +411,8 @@ fn is_among(ranges: &[Range<u32>], address: u32) -> bool {
 }
 
 /// Returns the window that an instruction opens. MCR p15 (`DDI0100I A4.1.32`) opens a window if it accesses c7 (except
-/// wait for interrupt), c8, c2 or c13. So do the two MRC p15 that test and clean D-cache lines (`DDI0198D 2.3.7`).
-/// Linux cleans the whole cache with these two instructions.
+/// wait for interrupt), c8, c2 or c13. The two MRC p15 that test and clean D-cache lines (`DDI0198D 2.3.7`) also open a
+/// window. Linux cleans the whole cache with these two instructions.
 fn opened(word: u32) -> Option<Window> {
     if word & 0x0f10_0f10 == 0x0e10_0f10 {
         let tests_and_cleans = matches!(word & 0x000f_00ef, 0x0007_006a | 0x0007_006e);

@@ -3,10 +3,10 @@
 //! preemption count that Linux keeps in each task.
 //!
 //! The observer ([`board::Observer`]) changes nothing. A section begins with the store that makes the count of the
-//! current task non-zero, and ends with the store that makes it 0. A task switch in between does not end the section.
-//! The idle task always has preemption off: a section begins where the idle task calls the scheduler, and a section
-//! ends with a switch to the idle task. The time of interrupts in a section is not part of the section's time. An
-//! interrupt outside a section is a section of its own.
+//! current task non-zero, and ends with the store that makes it 0. A task switch within a section does not end it. The
+//! idle task always has preemption off: a section begins where the idle task calls the scheduler, and a section ends
+//! with a switch to the idle task. The time of interrupts in a section is not part of the section's time. An interrupt
+//! outside a section is a section of its own.
 
 use std::collections::BTreeMap;
 

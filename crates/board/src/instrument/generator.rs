@@ -40,7 +40,7 @@ impl Segment {
 pub struct Pulses {
     /// The pin that the generator drives.
     pub pin: u8,
-    /// Frequencies in their order. After the last one the generator is quiet.
+    /// Frequencies in their order. After the last one, the generator is quiet.
     pub segments: Vec<Segment>,
     /// Time for which a pulse is high, ns.
     pub width_ns: u64,

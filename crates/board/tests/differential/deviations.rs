@@ -482,7 +482,7 @@ fn compare_and_branch(view: &View) -> bool {
     view.thumb && (view.is(0xf500, 0xb100) || view.is(0xff00, 0xbf00))
 }
 
-/// Matches other returns from an exception than MOVS and SUBS, which QEMU does not have.
+/// Matches returns from an exception other than MOVS and SUBS. QEMU does not have these returns.
 fn unusual_return(view: &View) -> bool {
     let to_pc = arm(view) && view.is_data_processing() && view.field(12) == 15 && view.bit(20);
     to_pc && !matches!(view.bits(24, 21), 2 | 13)

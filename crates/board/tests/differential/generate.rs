@@ -27,9 +27,9 @@ pub struct Test {
 
 /// Reason why a candidate is not used.
 pub enum Refused {
-    /// This entry of the list of deviations covers it.
+    /// This entry of the list of deviations covers the candidate.
     Entry(usize),
-    /// It would disturb the run.
+    /// The candidate would disturb the run.
     Harness,
 }
 
@@ -124,7 +124,7 @@ fn value(random: &mut Random) -> u32 {
 pub struct Generator<'a> {
     /// The layout of the batch.
     pub layout: &'a Layout,
-    /// The image, for the words that loads into pc read.
+    /// The image. Loads into pc read its words.
     pub image: &'a Image,
     /// Sets of banked registers.
     pub banks: &'a [[u32; BANK_WORDS]],

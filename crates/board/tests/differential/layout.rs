@@ -394,7 +394,7 @@ impl Image {
     fn slots(&mut self, done: u32, random: &mut Random) {
         for at in (0..SLOTS_BYTES).step_by(4) {
             let guard = if at < SLOTS_BYTES / 2 {
-                // Undefined in A32. In Thumb the low half is undefined, and the high half branches to it.
+                // Undefined in A32. In Thumb, the low half is undefined, and the high half branches to it.
                 0xe7fd_def0 | random.below(16)
             } else {
                 // Two undefined instructions in Thumb; in A32 a CDP to an absent coprocessor.

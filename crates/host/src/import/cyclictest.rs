@@ -18,7 +18,8 @@ pub const FORM: Form = Form {
 };
 
 const EXPECTED: &str = "expected T: N (PID) P: I: C: Min: Act: Avg: Max:";
-/// Width of the columns Act and Avg in nanoseconds (-N). In microseconds they are five wide; cyclictest prints no unit.
+/// Width of the columns Act and Avg in nanoseconds (-N). In microseconds, the columns are five wide; cyclictest prints
+/// no unit.
 const WIDTH_OF_NS: usize = 8;
 
 /// Whether cyclictest, or another program of rt-tests, prints this line for a thread.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Campaigns on disk: `out/campaigns/EXPERIMENT/KEY.json` lists the runs in the plan's order. Tables and reports so
-//! need no hashes of the current inputs. The file `last` names the last campaign.
+//! Campaigns on disk: `out/campaigns/EXPERIMENT/KEY.json` lists the runs in the plan's order. Tables and reports
+//! therefore need no hashes of the current inputs. The file `last` names the last campaign.
 //!
 //! Each choice of options has its own campaign ([`Selection::key`]). A campaign shows its own points only, even if
 //! other runs of the experiment are stored.

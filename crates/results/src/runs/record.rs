@@ -53,7 +53,7 @@ pub struct Entry {
 pub struct Compared {
     /// Number of recorded runs that are stored here with an equal result.
     pub same: usize,
-    /// Points with the recorded inputs (except the simulator) and another result.
+    /// Points whose run has the recorded inputs (except the simulator), but another result.
     pub different: Vec<String>,
     /// Number of recorded runs without a stored run of equal inputs.
     pub not_here: usize,

@@ -97,7 +97,7 @@ impl Run {
     /// Format of `run.json`.
     pub const FORMAT: u32 = FORMAT;
 
-    /// Refuses another run of equal inputs with other counts.
+    /// Fails if `other`, a run with equal inputs, has other counts.
     pub fn same_figures(&self, other: &Run) -> Result<()> {
         let windows = |run: &Run| [run.ring.clone(), run.overhead.clone(), run.whole.clone()];
         let figures = |run: &Run| (run.end_cycle, windows(run));

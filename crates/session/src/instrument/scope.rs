@@ -54,7 +54,7 @@ pub struct ScopeTable {
 pub struct Step {
     /// Pulses per second.
     pub hz: u32,
-    /// Duration in seconds. The last step may have none, and then lasts as long as the program.
+    /// Duration in seconds. The last step may have no duration, and then lasts as long as the program.
     pub s: Option<f64>,
 }
 

@@ -31,7 +31,7 @@ enum Entry {
         executable: bool,
         content: Vec<u8>,
     },
-    /// One of several names of a file, which share the number `file`.
+    /// A hard link. All names of one file have the same number `file`.
     Name {
         file: u32,
         executable: bool,

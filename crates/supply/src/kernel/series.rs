@@ -232,7 +232,7 @@ impl Series<'_> {
     fn check_sparse(&self, before: &BTreeSet<String>) -> Result<()> {
         let mut new: Vec<String> = self.sparse()?.difference(before).cloned().collect();
         if self.before.is_some() {
-            // Sparse has not seen the source in this configuration: only files that the series touches count.
+            // The warnings in `before` are for another configuration, so only files that the series touches count.
             let touched = source::touched(&self.build.chosen.patches)?;
             new.retain(|text| {
                 touched

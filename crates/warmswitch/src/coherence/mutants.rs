@@ -183,7 +183,7 @@ impl Tried {
         let named = || self.named(names).is_some() || self.mutant.unnamed.is_some();
         match self.verdict() {
             Verdict::Missed | Verdict::FoundAfterAll => false,
-            // A run that did not finish proves nothing, unless the mutant's survival is left to chance: such a run may
+            // A run that did not finish proves nothing. If chance decides whether the mutant is reported, the run may
             // also stop.
             Verdict::Survived => {
                 self.mutant.chance.is_some() || matches!(self.ended, RunEnd::Finished(_))

@@ -339,8 +339,8 @@ impl Console {
         }
     }
 
-    /// Handles input. Without a terminal, the input is held. On a terminal, Ctrl-A x leaves, and Ctrl-A Ctrl-A sends
-    /// one Ctrl-A.
+    /// Handles input. Without a terminal, keeps the input until the guest waits for it. On a terminal, Ctrl-A x leaves,
+    /// and Ctrl-A Ctrl-A sends one Ctrl-A.
     fn typed(&mut self, bytes: &[u8]) {
         if self.raw.is_none() {
             self.held.extend(bytes);
@@ -414,7 +414,7 @@ impl Pace {
         }
     }
 
-    /// Returns how far the board is ahead of real time. If it is behind, the two clocks are set equal.
+    /// Returns how far the board is ahead of real time. If the board is behind, both clocks start again from now.
     fn ahead(&mut self, machine: &Machine) -> Duration {
         let board = machine.seconds() - self.board_s;
         let host = self.host.elapsed().as_secs_f64();

@@ -80,8 +80,8 @@ pub struct Args {
     jobs: Option<usize>,
     /// Limit of board time for the command, in seconds [default: 300, with chaos 30]
     ///
-    /// A run that reaches a limit of yours ends well. A run that reaches the default of 300 s ends with an error. With
-    /// chaos, a run that reaches the limit counts as a hang.
+    /// It is no error to reach a limit that you give. It is an error to reach the default of 300 s. With chaos, a run
+    /// that reaches the limit counts as a hang.
     #[arg(long, value_name = "SECONDS")]
     limit: Option<f64>,
     /// List of reports to suppress, instead of the kernel's own list

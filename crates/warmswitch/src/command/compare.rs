@@ -41,7 +41,7 @@ pub fn experiments() -> Vec<String> {
     EXPERIMENTS.map(|(name, _)| name.to_string()).to_vec()
 }
 
-/// Experiment whose worst latencies are taken apart.
+/// Experiment whose worst latencies are broken down.
 const EXPLAINED: &str = "cyclictest";
 
 /// The end of the `--help` of this verb.
@@ -67,7 +67,7 @@ pub struct Args {
     /// Measure also on the papers' own cores, in quick form, instead of showing the records; builds their kernels
     #[arg(long)]
     cores: bool,
-    /// Take the worst latency of each kernel apart; repeats three runs of cyclictest for that
+    /// Break down the worst latency of each kernel; repeats three runs of cyclictest for that
     #[arg(long)]
     explain: bool,
     /// Show a machine of yours beside the boards, from a file with its results; may be given several times

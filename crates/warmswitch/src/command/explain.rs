@@ -16,7 +16,7 @@ pub const HELP: Help = Help {
     examples: &[
         (
             "explain 71a4",
-            "repeat a stored run, and take its worst latency apart",
+            "repeat a stored run, and break down its worst latency",
         ),
         (
             "explain 71a4 --only --worst 5",
@@ -30,10 +30,10 @@ pub const HELP: Help = Help {
 pub struct Args {
     /// Name of a run, or its first characters (`warmswitch list runs` prints the names)
     run: String,
-    /// Number of worst latencies to take apart
+    /// Number of worst latencies to break down
     #[arg(long, value_name = "N", default_value_t = 1)]
     worst: usize,
-    /// Take only latency K apart, counted from 0 in order of time
+    /// Break down only latency K, counted from 0 in order of time
     #[arg(long, value_name = "K", conflicts_with = "worst")]
     sample: Option<usize>,
     /// Print only the latencies, not the tables of the whole run

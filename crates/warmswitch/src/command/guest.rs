@@ -68,7 +68,7 @@ pub struct Args {
     fetch: Vec<Fetched>,
     /// After the command, print its cycles and the core's counters
     ///
-    /// They include the shell's work and idle cycles, and are exact to 5 ms of board time.
+    /// The cycles and counters include the shell's work and idle cycles, and are exact to 5 ms of board time.
     #[arg(long, conflicts_with = "qemu")]
     counters: bool,
     /// Interrupt the command at moments that this seed draws, and switch to another of its tasks (docs/use/CHAOS.md)

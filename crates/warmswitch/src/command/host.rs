@@ -184,8 +184,8 @@ enum Tool {
         /// Turns per case
         #[arg(long, value_name = "N", default_value_t = TURNS, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         turns: u32,
-        /// Count instructions under Debian's amd64 kernel in qemu-system-x86_64: the counts show the shape of the
-        /// results, they are not times
+        /// Count instructions under Debian's amd64 kernel in qemu-system-x86_64; the counts show the shape of the
+        /// results and are not times
         #[arg(long)]
         qemu: bool,
     },

@@ -32,7 +32,7 @@ pub const HELP: Help = Help {
         ),
         (
             "profile --worst 3 -- cyclictest -D 2 -p 50 -q -h 1000",
-            "the three worst latencies taken apart",
+            "the three worst latencies, broken down",
         ),
     ],
 };
@@ -47,13 +47,13 @@ pub struct Args {
     /// Limit of board time for the command, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = LIMIT_S)]
     limit: f64,
-    /// Number of worst latencies to take apart: each lasts from an interrupt to the task that it woke
+    /// Number of worst latencies to break down: each lasts from an interrupt to the task that it woke
     #[arg(long, value_name = "N", default_value_t = 0)]
     worst: usize,
     /// Report instead which functions kept preemption off, how often, and for how long at most
     #[arg(long, conflicts_with_all = ["worst", "cost", "perfetto", "folded", "callgrind", "timed", "task"])]
     preempt_off: bool,
-    /// Then run the command twice more in turns, with and without charging, and print how much slower charging is
+    /// Run the command twice more in turns, with and without charging, and print how much slower charging is
     #[arg(long)]
     cost: bool,
     /// Remove an operation of the kernel first: name of a mutant, or FILE:NAME

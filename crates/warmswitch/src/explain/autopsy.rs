@@ -136,8 +136,8 @@ fn places(steps: &[Step], from: u64, to: u64, account: &Account<'_>) -> Vec<(Str
 /// Upper limit of the path from an interrupt's end to the scheduler, if no other code runs in between, cycles.
 const WAY_OUT: u64 = 1000;
 
-/// Returns the begin, the end and the call of the code that ran between the interrupt and the scheduler; `None` if only
-/// the path to the scheduler ran, or if user code ran, which shows that the task was not due yet.
+/// Returns the start, the end and the call of the code that ran between the interrupt and the scheduler. Returns `None`
+/// if only the path to the scheduler ran, or if user code ran: user code shows that the task was not due yet.
 pub fn kept_on(sample: &Sample, account: &Account<'_>) -> Option<(u64, u64, CallId)> {
     kept_on_by(sample, |cell| {
         account.owner(cell).function == Function::USER

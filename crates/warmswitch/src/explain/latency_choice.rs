@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 /// Limit of `--worst`.
 const MOST: usize = 1000;
 
-/// Latencies to take apart.
+/// Latencies to break down.
 #[derive(Clone, Copy)]
 pub enum LatencyChoice {
     /// This number of worst latencies.

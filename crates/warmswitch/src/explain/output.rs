@@ -46,7 +46,7 @@ pub struct OutputOptions {
     /// Write a profile in callgrind's format, for callgrind_annotate and KCachegrind
     #[arg(long, value_name = "FILE")]
     pub callgrind: Option<PathBuf>,
-    /// Write a timeline for Perfetto: all tasks, and the latencies that are taken apart
+    /// Write a timeline for Perfetto: all tasks, and the latencies that are broken down
     #[arg(long, value_name = "FILE")]
     pub perfetto: Option<PathBuf>,
 }

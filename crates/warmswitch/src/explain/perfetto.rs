@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes a timeline for Perfetto: all tasks, and, for each latency that was taken apart, its phases, tasks,
+//! Writes a timeline for Perfetto: all tasks, and, for each latency that was broken down, its phases, tasks,
 //! interrupts, functions, sections with masked interrupts, and misses.
 //!
 //! The messages have only the fields of Perfetto's `trace.proto` that are used here (protos/perfetto/trace,

@@ -61,7 +61,7 @@ fn read_line(line: &str, kernels: &[String]) -> Option<Measured> {
             series: series.to_string(),
             axes: axes.split_whitespace().map(axis).collect::<Option<_>>()?,
         },
-        // `Measured` needs static strings. These few words are needed until the program ends.
+        // `Measured` needs static strings. The leaked words are few, and the program needs them until it ends.
         metric: metric.to_string().leak(),
         unit: unit.to_string().leak(),
         value: value.parse().ok()?,

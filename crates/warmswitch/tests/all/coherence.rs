@@ -103,8 +103,8 @@ fn a_guest_that_does_not_get_to_the_end_is_no_passed_test() {
 #[test]
 #[ignore = "needs the kernel"]
 fn the_plain_kernel_gives_no_report_but_those_with_a_reason() {
-    // The first two skipped tests execute half of the suite's instructions, and repeat the work of other tests. In the
-    // third test, the race does not occur here.
+    // The first two skipped tests execute half of the suite's instructions, and repeat the work of other tests. The
+    // third test does not reach its race in this run.
     let rest = "mm_suite --rounds 1 --skip four_hundred --skip crowd_under_pressure --skip direct_races_reader";
     let output = coherence(&["--keep-going", "--json", "--", rest]);
     let text = stdout(&output);

@@ -17,10 +17,10 @@ pub(super) enum Followed {
     No,
     /// The interrupt was raised.
     Asked,
-    /// It interrupted the kernel at this address.
+    /// The interrupt came in the kernel, at this address.
     Taken(u32),
-    /// It interrupted the kernel at the address in the first field, and woke a task in the address space with the table
-    /// base in the second field.
+    /// The interrupt came in the kernel, at the address in the first field, and woke a task in the address space with
+    /// the table base in the second field.
     Woken(u32, u32),
 }
 

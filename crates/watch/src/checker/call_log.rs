@@ -118,7 +118,7 @@ pub(super) struct Events {
     pub written: (u64, Node),
     /// Stack of the task that wrote.
     pub stack: Stack,
-    /// Cycle in which the line or TLB entry used was filled.
+    /// Cycle in which the used line or TLB entry was filled.
     pub filled: Option<u64>,
     /// Modified virtual addresses of the data: the address of the use and the address of the write, if they have one.
     pub addresses: [Option<Mva>; 2],

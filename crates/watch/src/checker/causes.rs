@@ -123,8 +123,8 @@ impl Checker {
     }
 
     /// Returns the key under which frequent differences are counted. The key includes the state of the lines that is
-    /// known without the events. This state has four parts: whether the newest value was stored into a line, whether it is
-    /// still in that line, whether the line used is dirty too, and whether the line used holds other memory.
+    /// known without the events. This state has four parts: whether the newest value was stored into a line, whether it
+    /// is still in that line, whether the used line is dirty too, and whether the used line holds other memory.
     pub(super) fn pair(&self, met: &Difference<'_>) -> Pair {
         let (access, pc, writer) = pair(met.access, met.context.pc, met.writer.pc);
         let fill = self.history.fill_of(met.access, met.mva);

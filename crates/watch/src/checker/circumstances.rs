@@ -18,9 +18,9 @@ pub struct Circumstances {
     /// as shared. The page was mapped before the write: a page mapped later shows the newest data, unless lines
     /// outlived a mapping.
     pub private_view: bool,
-    /// The line or TLB entry used was filled before the data was written; `None` if the time of the fill is unknown.
+    /// The used line or TLB entry was filled before the data was written; `None` if the time of the fill is unknown.
     pub filled_before: Option<bool>,
-    /// The line used was already dirty when the data was written.
+    /// The used line was already dirty when the data was written.
     pub dirty_before: bool,
     /// The access used a page that user land may only read.
     pub read_only: bool,
@@ -28,7 +28,7 @@ pub struct Circumstances {
     pub writer_maps: bool,
     /// The writer's address still leads to the data, with any permissions.
     pub writer_leads: bool,
-    /// The newest descriptor leads to the same page as the descriptor used, and differs only in its permissions.
+    /// The newest descriptor leads to the same page as the used descriptor, and differs only in its permissions.
     pub permissions_only: bool,
     /// Functions called between the events.
     pub between: Between,
@@ -58,7 +58,7 @@ pub(super) struct Difference<'a> {
     /// Physical address of the data, or of the descriptor.
     pub pa: Pa,
     pub writer: &'a Writer,
-    /// Cycle in which the line or TLB entry used was filled.
+    /// Cycle in which the used line or TLB entry was filled.
     pub filled: Option<u64>,
     /// The value that the access got, and the newest value.
     pub values: [u32; 2],

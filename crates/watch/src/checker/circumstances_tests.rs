@@ -94,8 +94,8 @@ fn a_line_was_dirty_before_the_write_or_became_dirty_after_it() {
     }
 }
 
-/// Returns the circumstances if tables map the page of line 0 at both addresses, and the writer's descriptor ends as
-/// `last`, an offset from the start of RAM.
+/// Returns the circumstances of a stale load if tables map the page of line 0 at both addresses. After the store, the
+/// writer's descriptor becomes `last`, plus the start of RAM.
 fn mapped(read_only: bool, last: u32) -> Circumstances {
     let mut script = Scripted::new(&CALLERS);
     let base = script.bus.ram_base();

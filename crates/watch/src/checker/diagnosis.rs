@@ -123,7 +123,7 @@ fn follow(found: &Found, history: &History, dirty: &DirtyLines) -> Followed {
                 left = event.cycle;
                 Newest::Memory
             }
-            // A write-back of the newest words overwrites nothing.
+            // Only a write-back of an older word (`old`) overwrites the newest value.
             (Newest::Memory, Movement::WriteBack { old, .. })
                 if event.pa == memory && old & word != 0 =>
             {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds lines and TLB entries of a page that was freed and has another owner, before data is lost.
 //!
-//! The checker follows pages through the functions that Linux calls whenever it frees or gives a page. A kernel may
-//! flush at the next change of address space. Therefore, lines and entries that remain when a page is given are
+//! The checker follows pages through the functions that Linux calls whenever it frees or allocates a page. A kernel may
+//! flush at the next change of address space. Therefore, lines and entries that remain when a page is allocated are
 //! reported only if they outlast that change. Lines at the kernel's own addresses are not reported: the kernel writes
 //! to freed pages on behalf of their next owners.
 
@@ -40,21 +40,21 @@ const SEEN: u32 = 64;
 /// Maximum number of lines and entries that wait for a change of address space. Further lines and entries are not
 /// followed.
 const WAITING: usize = 4096;
-/// Maximum number of unfinished calls that give pages. A further call replaces the oldest.
+/// Maximum number of unfinished calls that allocate pages. A further call replaces the oldest.
 const GIVING: usize = 32;
 /// Smallest and largest possible size of a `struct page`, in bytes.
 const MAPPED: [u32; 2] = [32, 128];
 /// Bits M4:M0 of user mode.
 const USER: u32 = 0x10;
 
-/// State of the core and call-tree node when a page was freed or given.
+/// State of the core and call-tree node when a page was freed or allocated.
 #[derive(Clone, Copy, Debug)]
 struct PageEvent {
     context: Context,
     node: Node,
 }
 
-/// A line or TLB entry of a page that remained when the page was given.
+/// A line or TLB entry of a page that remained when the page was allocated.
 #[derive(Clone, Copy, Debug)]
 struct Left {
     kept: Kept,
@@ -76,17 +76,17 @@ pub(super) struct Pages {
     /// Greatest common divisor of all offsets in the kernel's map, and the number of offsets.
     bytes: u32,
     seen: u32,
-    /// Unfinished calls that give pages, from all tasks and interrupts: return address, stack pointer and order.
+    /// Unfinished calls that allocate pages, from all tasks and interrupts: return address, stack pointer and order.
     giving: Vec<(u32, u32, u32)>,
-    /// Bloom filter of the addresses at which a page may be freed or given; 0 if the functions are unknown.
+    /// Bloom filter of the addresses at which a page may be freed or allocated; 0 if the functions are unknown.
     filter: u64,
     /// Last free of each page, by page number.
     freed: BTreeMap<u32, PageEvent>,
     /// I-cache lines of user addresses: MVA, physical address, cycle of the fill.
     lines: Vec<(u32, u32, u64)>,
     waiting: Vec<Left>,
-    /// Table base that was current when the pages in `waiting` were given. User instructions under this table base need
-    /// no check.
+    /// Table base that was current when the pages in `waiting` were allocated. User instructions under this table base
+    /// need no check.
     looked: Option<u32>,
 }
 
@@ -153,7 +153,7 @@ impl Pages {
             .filter(|n| *n < pages)
     }
 
-    /// Records the start of a call that gives pages.
+    /// Records the start of a call that allocates pages.
     fn begins(&mut self, back: u32, sp: u32, order: u32) {
         // An earlier call with this stack pointer is over.
         self.giving.retain(|call| call.1 != sp);
@@ -189,8 +189,8 @@ impl Checker {
         self.pages.follow(known);
     }
 
-    /// Follows an instruction that is about to be executed. At this instruction, a page may be freed or given, or the
-    /// address space may have changed.
+    /// Follows an instruction that is about to be executed. At this instruction, a page may be freed or allocated, or
+    /// the address space may have changed.
     #[inline]
     pub(super) fn pages_at(&mut self, context: &Context, registers: &[u32; 16]) -> Reaction {
         let may_move = self.pages.filter & bit(context.pc) != 0;
@@ -264,7 +264,7 @@ impl Checker {
         }
         self.pages.looked = self.pages.looked.filter(|_| left.is_empty());
         self.pages.waiting.extend(left);
-        // This free came before the new owner. The next report must not show it.
+        // This free was by the previous owner, so the next report must not show it.
         for page in first..first + count {
             self.pages.freed.remove(&page);
         }

@@ -12,7 +12,7 @@ const AT: u32 = 0x0001_0040;
 const TTB: u32 = 0x4000;
 
 impl Kernel {
-    /// Frees the page and gives it to another owner.
+    /// Frees the page and allocates it for another owner.
     fn changes_hands(&mut self) {
         self.frees(NUMBER);
         self.gives(NUMBER, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pages that are freed and given. Most of these tests come from hostile reviews.
+//! Pages that are freed and allocated. Most of these tests come from adversarial reviews.
 
 use super::*;
 use crate::checker::tests::scripted::Scripted;
@@ -16,7 +16,7 @@ pub(super) const KNOWN: PageFunctions = PageFunctions {
 /// Address of the kernel's map, and size of a `struct page` in it.
 const MAP: u32 = 0xc0f0_0000;
 const BYTES: u32 = 36;
-/// Return address of calls that give pages.
+/// Return address of calls that allocate pages.
 pub(super) const BACK: u32 = 0xc000_4000;
 const SP: u32 = 0xc010_0000;
 /// A user address.
@@ -81,14 +81,14 @@ impl Kernel {
         self.at(0x13, KNOWN.freed_some, registers);
     }
 
-    /// Enters the function that gives pages.
+    /// Enters the function that allocates pages.
     fn begins(&mut self, sp: u32, order: u32) {
         let mut registers = [0; 16];
         (registers[1], registers[13], registers[14]) = (order, sp, BACK);
         self.at(0x13, KNOWN.given, registers);
     }
 
-    /// Returns from the function that gives pages, with a page.
+    /// Returns from the function that allocates pages, with a page.
     fn ends(&mut self, sp: u32, page: u32) {
         let mut registers = [0; 16];
         (registers[0], registers[13]) = (page, sp);

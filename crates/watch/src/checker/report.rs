@@ -13,7 +13,7 @@ pub enum Wrong {
     /// A load got old data: the newest data was written through another address, or while the line still held the old
     /// data.
     StaleRead,
-    /// The newest data is dirty in one line, and the line used is dirty too.
+    /// The newest data is dirty in one line, and the used line is dirty too.
     TwoDirtyAliases,
     /// The core executed an instruction that is not the newest.
     StaleInstruction,
@@ -108,13 +108,13 @@ pub enum Kept {
     Translation,
 }
 
-/// When and where a page was freed or given to an owner.
+/// When and where a page was freed, or allocated for an owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// Core cycles since power-on.
     pub cycle: u64,
-    /// Virtual address: the entry of the function that frees pages, or the return address of the call that gave the
-    /// page.
+    /// Virtual address: the entry of the function that frees pages, or the return address of the call that allocated
+    /// the page.
     pub pc: u32,
     /// Callers, innermost first.
     pub callers: Vec<u32>,
@@ -125,7 +125,7 @@ pub struct Moment {
 pub struct PageMoves {
     /// When the page was freed, if the checker saw it.
     pub freed: Option<Moment>,
-    /// When the page was given to the new owner.
+    /// When the page was allocated for the new owner.
     pub given: Moment,
 }
 
@@ -134,7 +134,7 @@ pub struct PageMoves {
 pub enum Newest {
     /// Still dirty in the line with this MVA, which should have been cleaned.
     Dirty(Mva),
-    /// In memory: the copy used should have been invalidated.
+    /// In memory: the used copy should have been invalidated.
     Memory,
     /// In the write buffer, which should have been drained.
     Buffer,
@@ -168,7 +168,7 @@ pub struct Trace {
     /// Newest change of the address space since [`Trace::since`].
     pub switched: Option<Switch>,
     /// Core cycle from which the operation may have been missing. It is the earliest cycle of three events: the write
-    /// of the newest value, the fill of the line or TLB entry used, and the mapping of the addresses. If the line used
+    /// of the newest value, the fill of the used line or TLB entry, and the mapping of the addresses. If the used line
     /// holds other memory, `since` is the cycle of the fill.
     pub since: u64,
 }
@@ -208,7 +208,7 @@ pub struct Report {
     pub pa: Pa,
     /// Physical address that a stale translation led to.
     pub led_to: Option<Pa>,
-    /// Memory that the line used holds, if it is not the memory at `pa`. The address was mapped to this other memory
+    /// Memory that the used line holds, if it is not the memory at `pa`. The address was mapped to this other memory
     /// when the line was filled.
     pub filled_from: Option<Pa>,
     /// Width of the access.
@@ -221,10 +221,10 @@ pub struct Report {
     pub writer: Writer,
     /// Place of the newest value.
     pub place: Newest,
-    /// Events of the line since the write, oldest first. If the line used was filled before the write, the fill comes
+    /// Events of the line since the write, oldest first. If the used line was filled before the write, the fill comes
     /// first.
     pub since: Vec<LineEvent>,
-    /// Core cycle in which the line or TLB entry used was filled, if known.
+    /// Core cycle in which the used line or TLB entry was filled, if known.
     pub filled: Option<u64>,
     /// Whether `since` reaches back to the write.
     pub since_is_whole: bool,
@@ -269,7 +269,7 @@ impl Report {
         )
     }
 
-    /// Returns whether the D-cache line used was filled after the newest data was written.
+    /// Returns whether the used D-cache line was filled after the newest data was written.
     fn filled_since(&self) -> bool {
         let fill = Movement::Fill(Side::Data);
         let line = self.mva.0 & !31;

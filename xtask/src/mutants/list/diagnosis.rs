@@ -76,7 +76,7 @@ pub const MUTANTS: &[Mutant] = &[
         "diagnosis.rs",
         "if event.pa == memory && old & word != 0 =>",
         "if event.pa == memory =>",
-        "a write-back of the newest words overwrites nothing (found by the reference)",
+        "only a write-back of an older word overwrites the newest value (found by the reference)",
     ),
     killed(
         "diagnosis.rs",

@@ -30,7 +30,7 @@ enum Mii {
     Idle { preamble: bool },
     /// Has received `count` bits.
     Shift { bits: u32, count: u32 },
-    /// Still has to send `left` of two bits of turnaround and sixteen of data. The next one is bit 17.
+    /// Sends two bits of turnaround and sixteen bits of data. `left` bits remain, and bit 17 of `bits` is the next bit.
     Answer { bits: u32, left: u32 },
 }
 

@@ -171,7 +171,7 @@ impl Pl011 {
         self.shifting = byte;
         self.tx_done = now.saturating_add(self.frame());
         let passed = before > self.tx_trigger() && self.tx.len() <= self.tx_trigger();
-        // Without pacing the FIFO never fills, so its level never passes the trigger from above.
+        // Without pacing, the FIFO never fills, so its level never passes the trigger from above.
         if passed || !self.pace {
             self.raw |= INT_TX;
         }
@@ -299,7 +299,7 @@ impl Pl011 {
         }
         let before = self.flags();
         self.control = value & 0xff87;
-        // In loopback the modem inputs follow the outputs. Their changes raise interrupts.
+        // In loopback, the modem inputs follow the outputs. Their changes raise interrupts.
         let changed = before ^ self.flags();
         for (flag, int) in [
             (0x100, 1 << 0),

@@ -5,7 +5,7 @@
 //! load. A counter is a value with the tick at which it had that value. All else is computed from the cycle stamp. Not
 //! modelled: the test registers, and an enable for each timer (TIMCLKEN is the device clock).
 //!
-//! A load takes effect at the next edge of the timer clock, so a timer never fires early. In periodic mode the period
+//! A load takes effect at the next edge of the timer clock, so a timer never fires early. In periodic mode, the period
 //! is LOAD ticks (the equation in DDI 0271, 3.2.1): the tick that reaches zero reloads.
 //!
 //! Outputs: 0 = TIMINTC (either timer), 1 = TIMINT1, 2 = TIMINT2. No inputs. Clock: TIMCLK, 1 MHz unless the machine

@@ -185,7 +185,7 @@ fn a_device_has_no_page_tables() {
     assert_eq!(report.trace.mapped, []);
 }
 
-/// The driver calls a function with the buffer's address; that is what `given` is for.
+/// The driver calls a function with the buffer's address. The report has this call in `given`.
 #[test]
 fn calls_with_the_writers_address_are_given_for_a_device_read() {
     let mut script = Scripted::new(&[]);
@@ -316,7 +316,8 @@ fn a_store_in_the_write_buffer_that_lands_on_a_devices_data() {
     }
 }
 
-/// The pending write is lost over the device's newer data. A report says so when something uses the data.
+/// Returns whether the report says that a pending write from the write buffer replaced the device's newer data. The
+/// checker reports this only when something uses the word.
 fn is_of_a_pending_write(report: &Report) -> bool {
     report.wrong == Wrong::OldOverNewer
         && report

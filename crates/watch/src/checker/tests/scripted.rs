@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A checker that gets events written by hand, and regression tests for bugs that a hostile review proved with this
-//! checker.
+//! A checker that gets events written by hand, and regression tests for bugs that an adversarial review proved with
+//! this checker.
 
 use crate::checker::Checker;
 use arm::{Context, Event, Kind, Mva, Pa, Side, TlbSide, Width};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls are followed through returns, jumps, exceptions, interrupts and task switches. The last tests come from a
-//! hostile review.
+//! Calls are followed through returns, jumps, exceptions, interrupts and task switches. The last tests come from an
+//! adversarial review.
 
 use super::ledger;
 use crate::ledger::calls::{Arrival, Calls};

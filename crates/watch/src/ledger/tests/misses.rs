@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Small programs with known misses: the cycles and the evictor of each. They come from hostile reviews.
+//! Small programs with known misses: the cycles and the evictor of each. They come from adversarial reviews.
 
 use super::ledger;
 use crate::ledger::{By, Kind, Miss, Missed};

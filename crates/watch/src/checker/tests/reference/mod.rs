@@ -7,7 +7,7 @@
 //! - `FUZZ_HOURS=H` runs for H hours.
 //! - `FUZZ_ACCESSES=N` runs until N accesses have been judged, and fails unless every kind of report occurred often
 //!   enough.
-//! - `FUZZ_REPLAY=FILE` runs a program in the form that a failure prints.
+//! - `FUZZ_REPLAY=FILE` runs the program in FILE, as a failure prints it.
 //! - `FUZZ_BRIEF` ends the test at the first failure and does not shorten the program (`cargo xtask mutants
 //!   --checker`).
 

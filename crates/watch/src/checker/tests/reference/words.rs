@@ -64,7 +64,7 @@ pub struct Finding {
     pub place: Place,
     /// Physical address that a stale translation led to.
     pub led_to: Option<u32>,
-    /// Other memory that the line used holds.
+    /// Other memory that the used line holds.
     pub filled_from: Option<u32>,
 }
 
@@ -103,7 +103,8 @@ pub struct Word {
     pub writes: Vec<Write>,
     /// Value in memory once the write buffer is empty.
     pub memory: u32,
-    /// Users with a report since the last write, and whether the newest value was still in its line then.
+    /// Users with a report since the last write, each with whether the newest value was still in its line at the
+    /// report.
     pub reported_to: Vec<(User, bool)>,
     /// Whether the loss of the newest value by a write-back was reported.
     pub loss_reported: bool,
