@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 
+use crate::campaign::own_kernel::OwnKernels;
 use crate::campaign::plan::{PLAN_KEYS, Plan};
 use crate::campaign::workload;
 use base::suggest::did_you_mean;
@@ -48,6 +49,9 @@ pub struct Experiment {
     #[serde(default)]
     pub programs: Option<Programs>,
     pub kernels: Vec<String>,
+    /// Kernels of this experiment alone, by name.
+    #[serde(default, rename = "kernel")]
+    pub own_kernels: OwnKernels,
     /// Board time after which a point is stopped, seconds.
     pub limit_s: f64,
     /// Timed sections per point.
@@ -238,11 +242,12 @@ impl Experiment {
             let hint = did_you_mean(&self.workload, &names);
             bail!("no workload \"{}\"{hint}", self.workload);
         };
+        self.own_kernels.check(&self.kernels)?;
         for kernel in &self.kernels {
-            kernel::check_name(kernel)?;
+            kernel::check_name(self.own_kernels.base(kernel))?;
         }
         for claim in self.claims.iter().filter(|claim| claim.paired) {
-            check_pair(claim)?;
+            self.own_kernels.check_pair(claim)?;
         }
         for plan in self.plan.iter().chain(&self.quick) {
             boards::check_name(&plan.board)?;
@@ -451,19 +456,6 @@ fn check(e: &Experiment) -> Result<()> {
     let points = e.points(false, &[], None).len();
     if points > MAX_POINTS {
         bail!("the plans have {points} points; at most {MAX_POINTS} are allowed");
-    }
-    Ok(())
-}
-
-/// Rejects a paired claim between kernels with different images, because their code lies at different addresses.
-fn check_pair(claim: &Claim) -> Result<()> {
-    let built = |kernel: &Option<String>| kernel.as_deref().map(kernel::built_for).transpose();
-    let (of, to) = (built(&claim.of.kernel)?, built(&claim.to.kernel)?);
-    if of.is_none() || of != to {
-        bail!(
-            "claim \"{}\": paired: `of` and `to` must name a kernel each, and both kernels must be one image",
-            claim.text
-        );
     }
     Ok(())
 }

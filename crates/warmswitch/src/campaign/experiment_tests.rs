@@ -155,6 +155,50 @@ fn pairs_are_of_one_image() {
 }
 
 #[test]
+fn a_kernel_of_the_experiment_is_another_one_with_more_words() {
+    let off = "[kernel.\"6.12/off\"]\nof = \"6.12/fcse-guaranteed\"\ncommand_line = \"fcse=off\"\n";
+    let with = |kernels: &str, own: &str| {
+        let text = GOOD.replace("[\"6.12/plain\"]", kernels) + own;
+        let e = parsed(&text).unwrap();
+        let error = e.check_parts().err().map(|error| format!("{error:#}"));
+        (e, error.unwrap_or_default())
+    };
+    let (e, error) = with("[\"6.12/off\"]", off);
+    assert_eq!(error, "");
+    let point = Point {
+        layout: 3,
+        ..e.points(true, &[], None)[0].clone()
+    };
+    let kernel = e.own_kernels.of(&point);
+    assert_eq!(kernel, ("6.12/fcse-guaranteed@3".to_string(), "fcse=off"));
+
+    let both = "[\"6.12/fcse-guaranteed\", \"6.12/off\"]";
+    let claim = "[[claim]]\ntext = \"t\"\nsource = \"s\"\npaired = true\nat_most = 1.0\n\
+        of = { kernel = \"6.12/off\" }\nto = { kernel = \"6.12/fcse-guaranteed\" }\n";
+    assert_eq!(with(both, &format!("{off}{claim}")).1, "");
+
+    for (from, to, says) in [
+        (
+            "6.12/off\"]\n",
+            "6.12/of\"]\n",
+            "not in `kernels`; did you mean \"6.12/off\"?",
+        ),
+        (
+            "fcse-guaranteed",
+            "fcse-garanteed",
+            "kernel.\"6.12/off\".of",
+        ),
+        ("fcse=off", " ", "command_line is empty"),
+    ] {
+        let (_, error) = with(both, &off.replace(from, to));
+        assert!(error.contains(says), "{error}");
+    }
+    let taken = off.replace("6.12/off", "6.12/plain");
+    let (_, error) = with("[\"6.12/plain\"]", &taken);
+    assert!(error.contains("choose another"), "{error}");
+}
+
+#[test]
 fn absurd_values_are_refused() {
     for (from, to) in [
         ("limit_s = 60.0", "limit_s = -1.0"),

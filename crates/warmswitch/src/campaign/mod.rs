@@ -3,6 +3,7 @@
 
 pub mod experiment;
 pub mod options;
+mod own_kernel;
 pub mod parts;
 mod plan;
 pub mod run;

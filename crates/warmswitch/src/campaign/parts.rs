@@ -65,11 +65,13 @@ impl Parts {
         for point in points {
             let (board, name) = (&point.board, point.built_kernel());
             if !parts.kernels.contains_key(&name) {
+                let (built, words) = e.own_kernels.of(point);
                 let request = kernel::Request {
-                    name: name.clone(),
+                    name: built,
                     ..kernel::Request::default()
                 };
-                let kernel = kernel::build(&request)?;
+                let mut kernel = kernel::build(&request)?;
+                kernel.command_line = joined(&kernel.command_line, words);
                 if is_flat(&kernel.vmlinux) {
                     check_flat(e, &name)?;
                     parts.flat.insert(name.clone());
@@ -136,6 +138,12 @@ impl Parts {
             provenance,
         })
     }
+}
+
+/// Joins two command lines.
+fn joined(line: &str, words: &str) -> String {
+    let all = line.split_whitespace().chain(words.split_whitespace());
+    all.collect::<Vec<&str>>().join(" ")
 }
 
 /// Rejects a board that cannot run the experiment's programs, and programs that lack the workload.

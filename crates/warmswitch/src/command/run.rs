@@ -126,11 +126,12 @@ impl EarlierReport {
 fn checked(experiment: &Experiment, options: &Options, json: bool) -> Result<Outcome> {
     // Read the lists first, so that a bad list is an error before anything runs.
     for kernel in &experiment.kernels {
-        suppress::of_kernel(kernel)?;
+        suppress::of_kernel(experiment.own_kernels.base(kernel))?;
     }
     let apart = |kernel: &str, vmlinux: &Path| {
         let names = Names::of(Some(vmlinux));
-        Ok(suppress::apart(&suppress::of_kernel(kernel)?, &names))
+        let list = suppress::of_kernel(experiment.own_kernels.base(kernel))?;
+        Ok(suppress::apart(&list, &names))
     };
     let (campaign, runs, findings) = run::check(experiment, options, &apart)?;
     let met = met(&findings)?;

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Kernels of one experiment: a kernel of `linux/*/kernel.toml` with more words on its command line.
+
+use anyhow::{Context as _, Result, bail};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+use base::suggest::did_you_mean;
+use results::figures::claim::Claim;
+use results::runs::point::Point;
+use supply::kernel;
+
+/// Another kernel with more words on its command line.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OwnKernel {
+    /// Name of the other kernel.
+    of: String,
+    /// Words that follow the other kernel's own.
+    command_line: String,
+}
+
+impl OwnKernel {
+    /// Rejects a name that `kernels` does not have or that is taken, an unknown kernel, and an entry without words.
+    fn check(&self, name: &str, kernels: &[String]) -> Result<()> {
+        if !kernels.iter().any(|kernel| kernel == name) {
+            let hint = did_you_mean(name, kernels);
+            bail!("kernel.\"{name}\": not in `kernels`{hint}");
+        }
+        if kernel::check_name(name).is_ok() {
+            bail!(
+                "kernel.\"{name}\": linux/*/kernel.toml has a kernel of that name; choose another"
+            );
+        }
+        if self.command_line.trim().is_empty() {
+            bail!(
+                "kernel.\"{name}\": command_line is empty: put {} into `kernels`",
+                self.of
+            );
+        }
+        kernel::check_name(&self.of).with_context(|| format!("kernel.\"{name}\".of"))
+    }
+}
+
+/// The kernels of an experiment alone, by name.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub struct OwnKernels(BTreeMap<String, OwnKernel>);
+
+impl OwnKernels {
+    /// Rejects entries that do not fit an experiment with these kernels.
+    pub fn check(&self, kernels: &[String]) -> Result<()> {
+        let mut all = self.0.iter();
+        all.try_for_each(|(name, own)| own.check(name, kernels))
+    }
+
+    /// Returns the name of the kernel that is built for a kernel of the experiment.
+    pub fn base<'a>(&'a self, name: &'a str) -> &'a str {
+        let own = self.0.get(name);
+        own.map_or(name, |own| own.of.as_str())
+    }
+
+    /// Returns the name of the kernel to build for a point, with the layout, and the words that the experiment adds to
+    /// its command line.
+    pub fn of(&self, point: &Point) -> (String, &str) {
+        let built = Point {
+            kernel: self.base(&point.kernel).to_string(),
+            ..point.clone()
+        };
+        let own = self.0.get(&point.kernel);
+        let words = own.map_or("", |own| own.command_line.as_str());
+        (built.built_kernel(), words)
+    }
+
+    /// Rejects a paired claim between kernels with different images, because their code lies at different addresses.
+    pub fn check_pair(&self, claim: &Claim) -> Result<()> {
+        let built = |kernel: &Option<String>| {
+            let base = kernel.as_deref().map(|name| self.base(name));
+            base.map(kernel::built_for).transpose()
+        };
+        let (of, to) = (built(&claim.of.kernel)?, built(&claim.to.kernel)?);
+        if of.is_none() || of != to {
+            bail!(
+                "claim \"{}\": paired: `of` and `to` must name a kernel each, and both kernels must be one image",
+                claim.text
+            );
+        }
+        Ok(())
+    }
+}
