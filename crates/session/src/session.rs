@@ -12,7 +12,7 @@ use board::bus::SystemBus;
 use board::instrument::{Bench, Cables};
 use board::link::Link;
 use board::{BoardBus, BoardSpec, Machine, Observed, Observer, Stop};
-use watch::checker::{Apart, Checker, Report};
+use watch::checker::{Checker, Distinctions, Report};
 use watch::ledger::Ledger;
 
 use crate::console::{self, AfterStop, Console, WaitEnd};
@@ -189,10 +189,10 @@ impl Checked {
         board: &BoardSpec,
         seed: u64,
         boot: &Boot,
-        apart: &Apart,
+        distinctions: &Distinctions,
     ) -> Result<Checked> {
         let mut machine = Checker::machine(seeded(board, seed), boot)?;
-        machine.observer_mut().tell_apart(apart.clone());
+        machine.observer_mut().tell_apart(distinctions.clone());
         Session::at_prompt(machine)
     }
 

@@ -27,7 +27,7 @@ fn the_checker_changes_no_console_cycle_window_or_memory() {
     }
     let (board, boot) = parts();
     let plain = run(Session::boot(&board, 1, &boot).unwrap());
-    let checked = Checked::boot_checked(&board, 1, &boot, &Apart::default()).unwrap();
+    let checked = Checked::boot_checked(&board, 1, &boot, &Distinctions::default()).unwrap();
     assert_eq!(checked.clone().reports(), []);
     assert!(plain == run(checked));
 }

@@ -95,20 +95,20 @@ pub fn execute(e: &Experiment, options: &Options) -> Result<(Campaign, Vec<Run>)
 }
 
 /// Returns the functions whose calls distinguish reports, for a kernel's name and its vmlinux.
-pub type Apart<'a> = dyn Fn(&str, &Path) -> Result<checker::Apart> + 'a;
+pub type Distinctions<'a> = dyn Fn(&str, &Path) -> Result<checker::Distinctions> + 'a;
 
 /// Runs every point under the coherence checker. A point with a stored run is repeated: the checker
 /// must not change its figures.
 pub fn check(
     e: &Experiment,
     options: &Options,
-    apart: &Apart<'_>,
+    distinctions: &Distinctions<'_>,
 ) -> Result<(Campaign, Vec<Run>, Vec<Findings>)> {
     let mut started = Started::new(e, options)?;
     // All boards use the functions of all kernels. A function of another kernel can only split reports, not merge them.
-    let mut functions = checker::Apart::default();
+    let mut functions = checker::Distinctions::default();
     for (name, kernel) in &started.parts.kernels {
-        functions.extend(apart(name, &kernel.vmlinux)?);
+        functions.extend(distinctions(name, &kernel.vmlinux)?);
     }
     let all: Vec<usize> = (0..started.plan.len()).collect();
     let reports: Vec<_> = all.iter().map(|_| Mutex::new(None)).collect();

@@ -11,7 +11,7 @@ use board::random::Random;
 use board::stop::Place;
 use board::{BoardSpec, Machine, Observed, Stop};
 use watch::chaos::{Chaos, Companion, Interleaving, Point};
-use watch::checker::{Apart, Checker, PageFunctions, Report};
+use watch::checker::{Checker, Distinctions, PageFunctions, Report};
 
 use super::SeedCommand;
 use super::places::{KernelPlaces, Weights};
@@ -60,7 +60,7 @@ pub struct Bases<'a> {
     pub boot: &'a Boot,
     pub known: &'a KernelPlaces,
     /// [`coherence::Plan::apart`].
-    pub apart: &'a Apart,
+    pub distinctions: &'a Distinctions,
     /// [`coherence::Plan::pages`].
     pub pages: Option<PageFunctions>,
     /// [`coherence::Plan::counted`].
@@ -87,7 +87,7 @@ impl<'a> Bases<'a> {
         board: &'a BoardSpec,
         boot: &'a Boot,
         known: &'a KernelPlaces,
-        apart: &'a Apart,
+        distinctions: &'a Distinctions,
         pages: Option<PageFunctions>,
         counted: &'a [u32],
     ) -> Bases<'a> {
@@ -95,7 +95,7 @@ impl<'a> Bases<'a> {
             board,
             boot,
             known,
-            apart,
+            distinctions,
             pages,
             counted,
             booted: Default::default(),
@@ -111,7 +111,7 @@ impl<'a> Bases<'a> {
         board.core.victims = victims;
         let mut machine = Machine::observed(board, self.boot, |bus| Chaos::new(Checker::new(bus)))?;
         let checker = &mut machine.observer_mut().inner;
-        checker.tell_apart(self.apart.clone());
+        checker.tell_apart(self.distinctions.clone());
         checker.set_counted(self.counted);
         if let Some(pages) = self.pages {
             checker.follow_pages(pages);

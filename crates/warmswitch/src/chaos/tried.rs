@@ -24,7 +24,7 @@ impl Cause {
         // Any access may evict a line, so the function of the access does not help to find the cause.
         let is_victim = report.access == Access::WriteBack { victim: true };
         Cause {
-            wrong: report.wrong.name().to_string(),
+            wrong: report.kind.name().to_string(),
             used_by: match is_victim {
                 true => "a line that made room".to_string(),
                 false => names.user_of(report),

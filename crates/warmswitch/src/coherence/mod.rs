@@ -17,7 +17,7 @@ mod words;
 use anyhow::{Result, bail};
 use board::boot::Boot;
 use board::{BoardBus, BoardSpec, Machine, Observed, Stop};
-use watch::checker::{Apart, Checker, PageFunctions, REPORTS, Report};
+use watch::checker::{Checker, Distinctions, PageFunctions, REPORTS, Report};
 
 use base::time::cpu_s;
 use names::Names;
@@ -32,7 +32,7 @@ pub struct Plan<'a> {
     /// Addresses of the kernel instructions whose executions are counted.
     pub counted: &'a [u32],
     /// Kernel functions whose calls distinguish reports: [`Plan::ends`] is called for each such report separately.
-    pub apart: Apart,
+    pub distinctions: Distinctions,
     /// Kernel functions that the checker needs to follow pages, if the symbols are known.
     pub pages: Option<PageFunctions>,
     /// Limit of board time for the command, in seconds.
@@ -105,7 +105,7 @@ pub fn check(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<Findings
     let mut machine = Checker::machine(board.clone(), boot)?;
     machine.observer_mut().set_stop_at_report(true);
     machine.observer_mut().set_counted(plan.counted);
-    machine.observer_mut().tell_apart(plan.apart.clone());
+    machine.observer_mut().tell_apart(plan.distinctions.clone());
     if let Some(pages) = plan.pages {
         machine.observer_mut().follow_pages(pages);
     }
@@ -305,7 +305,7 @@ pub fn groups(
         let suppression = suppressions.iter().position(|s| s.covers(report, names));
         // Depending on the callers, a suppression may cover some of these reports and not others.
         let key = (
-            report.wrong,
+            report.kind,
             by_address(names.user_of(report), report.context.pc),
             by_address(names.writer_of(report), report.writer.pc),
             suppression,
@@ -330,12 +330,12 @@ pub fn groups(
 pub mod tests {
     use super::*;
     use arm::{Context, Mva, Pa, Width};
-    use watch::checker::{Access, Newest, Path, Trace, Writer, Wrong};
+    use watch::checker::{Access, Newest, Path, ReportKind, Trace, Writer};
 
     /// Returns a report of a load at 0xc0001008 in the kernel, of data that user land wrote into a D-cache line.
     pub fn report() -> Report {
         Report {
-            wrong: Wrong::StaleRead,
+            kind: ReportKind::StaleRead,
             context: Context {
                 cycle: 2_000_000,
                 pc: 0xc000_1008,

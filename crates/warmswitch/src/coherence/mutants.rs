@@ -12,10 +12,10 @@ use arm::Victims;
 use board::BoardSpec;
 use board::boot::Boot;
 use serde_json::{Value, json};
-use watch::checker::{Call, PageFunctions, Report, Wrong};
+use watch::checker::{Call, PageFunctions, Report, ReportKind};
 
 use super::names::Names;
-use super::suppress::{Suppression, apart};
+use super::suppress::{Suppression, distinctions};
 use super::{Plan, RunEnd, check};
 use base::interrupt;
 use base::parallel::parallel;
@@ -81,16 +81,16 @@ pub enum Verdict {
 }
 
 /// Converts the kind that a list of mutants expects to the checker's kind.
-fn report_kind(kind: Kind) -> Wrong {
+fn report_kind(kind: Kind) -> ReportKind {
     match kind {
-        Kind::StaleRead => Wrong::StaleRead,
-        Kind::StaleInstruction => Wrong::StaleInstruction,
-        Kind::StaleTranslation => Wrong::StaleTranslation,
-        Kind::UnseenDescriptor => Wrong::UnseenDescriptor,
-        Kind::LostByInvalidate => Wrong::LostByInvalidate,
-        Kind::OldOverNewer => Wrong::OldOverNewer,
-        Kind::TwoDirtyAliases => Wrong::TwoDirtyAliases,
-        Kind::OutlivesPage => Wrong::OutlivesPage,
+        Kind::StaleRead => ReportKind::StaleRead,
+        Kind::StaleInstruction => ReportKind::StaleInstruction,
+        Kind::StaleTranslation => ReportKind::StaleTranslation,
+        Kind::UnseenDescriptor => ReportKind::UnseenDescriptor,
+        Kind::LostByInvalidate => ReportKind::LostByInvalidate,
+        Kind::OldOverNewer => ReportKind::OldOverNewer,
+        Kind::TwoDirtyAliases => ReportKind::TwoDirtyAliases,
+        Kind::OutlivesPage => ReportKind::OutlivesPage,
     }
 }
 
@@ -137,7 +137,7 @@ impl Suite<'_> {
         let names = Names::of(self.vmlinux.filter(|_| !suppressions.is_empty()));
         let suppressed = |report: &Report| suppressions.iter().any(|s| s.covers(report, &names));
         let ends = |report: &Report| {
-            !suppressed(report) && (survives || report.wrong == report_kind(mutant.expect))
+            !suppressed(report) && (survives || report.kind == report_kind(mutant.expect))
         };
         let (boot, patched) = (self.boot)(mutant)?;
         let findings = check(
@@ -146,7 +146,7 @@ impl Suite<'_> {
             &Plan {
                 command: Some(&Typed::by_run_guest(&command)),
                 counted: &patched,
-                apart: apart(suppressions, &names),
+                distinctions: distinctions(suppressions, &names),
                 pages: self.pages,
                 limit_s,
                 ends: &ends,
@@ -173,7 +173,7 @@ impl Tried {
             }
             Expected::Nothing(_) => Verdict::FoundAfterAll,
             _ if self.reports.is_empty() => Verdict::Missed,
-            _ if self.reports.iter().any(|r| r.wrong == expected) => Verdict::Found,
+            _ if self.reports.iter().any(|r| r.kind == expected) => Verdict::Found,
             _ => Verdict::FoundAsOther,
         }
     }
@@ -197,7 +197,7 @@ impl Tried {
         let expected = report_kind(self.mutant.expect);
         let mut reports = self.reports.iter();
         reports
-            .find(|r| r.wrong == expected)
+            .find(|r| r.kind == expected)
             .or(self.reports.first())
     }
 
@@ -210,7 +210,7 @@ impl Tried {
 
     /// Returns the reported kinds without duplicates.
     fn kinds(&self) -> Vec<&'static str> {
-        let mut kinds: Vec<&str> = self.reports.iter().map(|r| r.wrong.name()).collect();
+        let mut kinds: Vec<&str> = self.reports.iter().map(|r| r.kind.name()).collect();
         let mut seen = Vec::new();
         kinds.retain(|k| {
             let new = !seen.contains(k);

@@ -4,7 +4,7 @@
 use super::*;
 use crate::coherence::tests::report;
 
-fn tried(test: Option<&str>, wrongs: &[Wrong]) -> Tried {
+fn tried(test: Option<&str>, kinds: &[ReportKind]) -> Tried {
     let text = "[[mutant]]\nname='m'\nfunction='f'\nwhy='w'\nexpect='stale-read'\ntest='t'\n\
                 change={ skip-call = { callee = 'c', which = 1 } }\n";
     let path = std::env::temp_dir().join(format!(
@@ -17,8 +17,8 @@ fn tried(test: Option<&str>, wrongs: &[Wrong]) -> Tried {
     std::fs::remove_file(&path).unwrap();
     mutant.test = test.map(str::to_string);
     mutant.survives = test.is_none().then(|| "a flush follows".to_string());
-    let reports = wrongs.iter().map(|wrong| Report {
-        wrong: *wrong,
+    let reports = kinds.iter().map(|kind| Report {
+        kind: *kind,
         ..report()
     });
     Tried {
@@ -32,9 +32,13 @@ fn tried(test: Option<&str>, wrongs: &[Wrong]) -> Tried {
 
 #[test]
 fn a_mutant_is_found_missed_or_survives_by_its_reports() {
-    let other = Wrong::StaleInstruction;
+    let other = ReportKind::StaleInstruction;
     for (test, wrongs, verdict) in [
-        (Some("t"), &[other, Wrong::StaleRead][..], Verdict::Found),
+        (
+            Some("t"),
+            &[other, ReportKind::StaleRead][..],
+            Verdict::Found,
+        ),
         (Some("t"), &[other], Verdict::FoundAsOther),
         (Some("t"), &[], Verdict::Missed),
         (None, &[], Verdict::Survived),
@@ -44,7 +48,7 @@ fn a_mutant_is_found_missed_or_survives_by_its_reports() {
     }
     for (wrongs, verdict) in [
         (&[][..], Verdict::Survived),
-        (&[Wrong::StaleRead], Verdict::Found),
+        (&[ReportKind::StaleRead], Verdict::Found),
         (&[other], Verdict::FoundAsOther),
     ] {
         let mut t = tried(None, wrongs);
@@ -91,7 +95,7 @@ fn every_suppression_has_a_mutant_beside_it_that_is_to_be_reported() {
 #[test]
 fn a_report_has_to_name_the_function_or_the_list_says_why_not() {
     let names = Names::by_hand(&[(0xc000_1000, "reader"), (0xc000_2000, "f")]);
-    let mut t = tried(Some("t"), &[Wrong::StaleRead]);
+    let mut t = tried(Some("t"), &[ReportKind::StaleRead]);
     assert_eq!((t.named(&names), t.is_as_said(&names)), (None, false));
     t.mutant.unnamed = Some("it leaves no trace".to_string());
     assert!(t.is_as_said(&names));
@@ -101,7 +105,7 @@ fn a_report_has_to_name_the_function_or_the_list_says_why_not() {
         (t.named(&names), t.is_as_said(&names)),
         (Some("writer"), true)
     );
-    assert!(!tried(None, &[Wrong::StaleRead]).is_as_said(&names));
+    assert!(!tried(None, &[ReportKind::StaleRead]).is_as_said(&names));
     let mut survivor = tried(None, &[]);
     assert!(survivor.is_as_said(&names));
     survivor.ended = RunEnd::BootLimit;
@@ -114,7 +118,7 @@ fn a_report_has_to_name_the_function_or_the_list_says_why_not() {
 fn the_table_names_both_functions_and_the_reason_of_a_survivor() {
     let names = Names::by_hand(&[(0xc000_1000, "reader")]);
     let all = [
-        tried(Some("t"), &[Wrong::StaleRead, Wrong::StaleRead]),
+        tried(Some("t"), &[ReportKind::StaleRead, ReportKind::StaleRead]),
         tried(Some("t"), &[]),
         tried(None, &[]),
     ];

@@ -47,7 +47,7 @@ impl Style<'_> {
 
     /// Renders a report that occurred `count` times.
     pub fn text(&self, report: &Report, count: u64) -> String {
-        let mut text = format!("error[{}]: {}", report.wrong.name(), what(report.wrong));
+        let mut text = format!("error[{}]: {}", report.kind.name(), what(report.kind));
         if count > 1 {
             let _ = write!(text, " ({count} times)");
         }
@@ -310,10 +310,10 @@ impl Style<'_> {
         };
         let trace = &report.trace;
         json!({
-            "wrong": report.wrong.name(),
+            "wrong": report.kind.name(),
             "page": self.page_json(report),
             "count": count,
-            "what": what(report.wrong),
+            "what": what(report.kind),
             "used": {
                 "by": report.access.is_by_core().then(|| place(report.context.pc)),
                 "callers": callers(&trace.used),

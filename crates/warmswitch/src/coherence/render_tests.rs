@@ -4,7 +4,7 @@
 use super::*;
 use crate::coherence::tests::report;
 use arm::Side;
-use watch::checker::{LineEvent, Movement, Newest, Wrong};
+use watch::checker::{LineEvent, Movement, Newest, ReportKind};
 
 fn names() -> Names {
     Names::by_hand(&[
@@ -67,7 +67,7 @@ fn a_stale_read_names_both_sides_the_history_and_the_missing_operation() {
 #[test]
 fn a_walk_says_where_the_descriptor_is_and_for_which_address() {
     let mut found = report();
-    found.wrong = Wrong::UnseenDescriptor;
+    found.kind = ReportKind::UnseenDescriptor;
     found.access = Access::Walk;
     found.context.mode = 0x10;
     found.context.pc = 0x0001_0500;
@@ -110,9 +110,9 @@ fn fcse_addresses_are_given_as_the_program_knows_them_and_as_the_cache_does() {
 
 #[test]
 fn every_kind_has_words_and_json_has_the_same_facts() {
-    for wrong in Wrong::ALL {
+    for wrong in ReportKind::ALL {
         let mut found = report();
-        found.wrong = wrong;
+        found.kind = wrong;
         assert!(text(&found, 1).starts_with(&format!("error[{}]: {}", wrong.name(), what(wrong))));
     }
     let names = names();
@@ -173,7 +173,7 @@ fn a_report_names_those_who_had_to_do_with_it() {
 #[test]
 fn a_read_by_a_device_has_no_instruction_and_no_address_space() {
     let mut found = report();
-    found.wrong = Wrong::StaleDmaRead;
+    found.kind = ReportKind::StaleDmaRead;
     found.access = Access::Dma { master: 3 };
     found.context = arm::Context {
         cycle: 2_000_000,

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use arm::Kind;
 use serde::Deserialize;
-use watch::checker::{Access, Apart, Bits, Given, Newest, Path as Written, Report, Wrong};
+use watch::checker::{
+    Access, Bits, Distinctions, Given, Newest, Path as Written, Report, ReportKind,
+};
 
 use super::names::Names;
 use base::paths::{root, shown};
@@ -20,7 +22,7 @@ use supply::kernel;
 pub struct Suppression {
     /// Name, unique in its file. Baselines and mutants refer to it.
     pub name: String,
-    /// Kinds of report, by [`Wrong::name`].
+    /// Kinds of report, by [`ReportKind::name`].
     pub wrong: Vec<String>,
     /// Functions that used the data, without compiler suffixes; `user` for user land. An entry with this key covers no
     /// line that was written back to make room, because any access may evict such a line, and no read by a bus master. Here and below, `f < g` means
@@ -164,7 +166,7 @@ impl Suppression {
             && (!self.private_view || report.trace.circumstances.private_view)
             && self.fits_state(report)
             && self.fits_order(report, names)
-            && self.wrong.iter().any(|w| w == report.wrong.name())
+            && self.wrong.iter().any(|w| w == report.kind.name())
             && is(&self.access, report.context.pc)
             && among(&self.used_in, &report.trace.used)
             && (!self.fetched || is_fetch(report.access))
@@ -287,12 +289,12 @@ fn given(all: &[Suppression], names: &Names) -> Vec<Given> {
 
 /// Returns the functions whose calls are conditions of entries. Reports that differ in such a call are different
 /// reports.
-pub fn apart(all: &[Suppression], names: &Names) -> Apart {
+pub fn distinctions(all: &[Suppression], names: &Names) -> Distinctions {
     let ranges = |field: &dyn Fn(&Suppression) -> Vec<String>| {
         let asked_for = all.iter().flat_map(field);
         asked_for.flat_map(|name| names.ranges(&name)).collect()
     };
-    Apart {
+    Distinctions {
         callers: ranges(&|s| [&s.used_in[..], &s.called_by, &s.running].concat()),
         then_called: ranges(&|s| s.then_called.clone()),
         filled_in: ranges(&|s| s.filled_in.clone()),
@@ -330,7 +332,7 @@ pub fn list(series: &str, file: &str) -> PathBuf {
 /// Reads and checks all entries of a file.
 pub fn load(path: &Path) -> Result<Vec<Suppression>> {
     let list: List = toml_file::read(path)?;
-    let names: Vec<&str> = Wrong::ALL.iter().map(|w| w.name()).collect();
+    let names: Vec<&str> = ReportKind::ALL.iter().map(|w| w.name()).collect();
     for (n, entry) in list.suppression.iter().enumerate() {
         let place = format!("{}: suppression {}", shown(path), n + 1);
         if let Some(bad) = entry.wrong.iter().find(|w| !names.contains(&w.as_str())) {

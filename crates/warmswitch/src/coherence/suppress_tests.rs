@@ -49,7 +49,7 @@ fn an_entry_covers_only_reports_of_its_kind_and_functions() {
     found.writer.pc = 0xc000_2000;
     assert!(!entry.covers(&found, &names), "another writer");
     found = report();
-    found.wrong = Wrong::OldOverNewer;
+    found.kind = ReportKind::OldOverNewer;
     assert!(!entry.covers(&found, &names), "another kind");
     assert_eq!(entry.label(), "stale-read, used by reader, written by user");
 }
@@ -84,7 +84,7 @@ fn an_entry_may_ask_for_a_fetch() {
 fn a_fetch_and_a_load_of_one_instruction_are_two_causes() {
     let mut found = report();
     let mut by = |kind| {
-        found.wrong = Wrong::StaleTranslation;
+        found.kind = ReportKind::StaleTranslation;
         found.access = Access::Translation(kind);
         found.cause()
     };
@@ -319,7 +319,7 @@ fn what_entries_ask_for_is_told_apart_each_in_its_list() {
         ("suspended_in", 5),
     ] {
         let text = GOOD.replace("writer=", &format!("{key}=['flush']\nwriter="));
-        let all = apart(&loaded(&text).unwrap(), &names);
+        let all = distinctions(&loaded(&text).unwrap(), &names);
         let lists = [
             all.callers,
             all.then_called,
@@ -351,9 +351,9 @@ fn an_entry_that_asks_for_a_reader_in_user_land_covers_no_device() {
     let names = Names::by_hand(&[(0xc000_1000, "reader")]);
     let text = "[[suppression]]\nname='n'\nwrong=['lost-by-invalidate', 'stale-dma-read']\naccess=['user']\nreason='r'\n";
     let entry = loaded(text).unwrap().remove(0);
-    for wrong in [Wrong::LostByInvalidate, Wrong::StaleDmaRead] {
+    for wrong in [ReportKind::LostByInvalidate, ReportKind::StaleDmaRead] {
         let mut found = report();
-        found.wrong = wrong;
+        found.kind = wrong;
         found.access = Access::Dma { master: 3 };
         found.context = arm::Context::default();
         assert!(!entry.covers(&found, &names), "{}", wrong.name());
@@ -366,7 +366,7 @@ fn an_entry_that_asks_for_a_writer_in_user_land_covers_no_device() {
     let text = GOOD.replace("stale-read", "stale-instruction");
     let entry = loaded(&text).unwrap().remove(0);
     let mut found = report();
-    found.wrong = Wrong::StaleInstruction;
+    found.kind = ReportKind::StaleInstruction;
     found.access = Access::Fetch { cached: true };
     found.writer = watch::checker::Writer {
         path: watch::checker::Path::Dma,

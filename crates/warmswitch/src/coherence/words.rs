@@ -2,26 +2,28 @@
 //! Words of a report for kinds, places, movements, addresses and modes.
 
 use arm::{Kind, Mva, Pa, Side, Width};
-use watch::checker::{LineEvent, Movement, Newest, Wrong};
+use watch::checker::{LineEvent, Movement, Newest, ReportKind};
 
 /// FCSE relocates virtual addresses below this address.
 const FCSE_SLOT: u32 = 1 << 25;
 
 /// Describes what went wrong, in one line.
-pub fn what(wrong: Wrong) -> &'static str {
+pub fn what(wrong: ReportKind) -> &'static str {
     match wrong {
-        Wrong::StaleRead => "a load got old data",
-        Wrong::TwoDirtyAliases => {
+        ReportKind::StaleRead => "a load got old data",
+        ReportKind::TwoDirtyAliases => {
             "a load got old data from a dirty line while the newest is dirty in another"
         }
-        Wrong::StaleInstruction => "an instruction was executed that is not the newest",
-        Wrong::StaleTranslation => "a TLB entry was used whose descriptor has changed",
-        Wrong::UnseenDescriptor => "a table walk read a descriptor that is not the newest",
-        Wrong::LostByInvalidate => "the newest data was in a dirty line that was invalidated",
-        Wrong::OldOverNewer => "old data was written back over newer data",
-        Wrong::StaleAfterDma => "a load got data older than the data that another bus master wrote",
-        Wrong::StaleDmaRead => "a bus master read data from memory that is not the newest",
-        Wrong::OutlivesPage => {
+        ReportKind::StaleInstruction => "an instruction was executed that is not the newest",
+        ReportKind::StaleTranslation => "a TLB entry was used whose descriptor has changed",
+        ReportKind::UnseenDescriptor => "a table walk read a descriptor that is not the newest",
+        ReportKind::LostByInvalidate => "the newest data was in a dirty line that was invalidated",
+        ReportKind::OldOverNewer => "old data was written back over newer data",
+        ReportKind::StaleAfterDma => {
+            "a load got data older than the data that another bus master wrote"
+        }
+        ReportKind::StaleDmaRead => "a bus master read data from memory that is not the newest",
+        ReportKind::OutlivesPage => {
             "a line or TLB entry of a user address is left, but its page has another owner"
         }
     }

@@ -242,7 +242,7 @@ impl Request<'_> {
         let plan = Plan {
             command: typed,
             counted: &patched,
-            apart: suppress::apart(suppressions, &names),
+            distinctions: suppress::distinctions(suppressions, &names),
             pages: page::functions(
                 names.symbols(),
                 guest.files.vmlinux.as_deref(),

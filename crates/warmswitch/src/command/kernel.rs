@@ -13,7 +13,7 @@ use board::BoardSpec;
 use board::spec::DEFAULT_BOARD;
 use clap::Subcommand;
 use serde_json::json;
-use watch::checker::Apart;
+use watch::checker::Distinctions;
 
 use crate::Outcome;
 use crate::coherence::{self, Plan, RunEnd, page};
@@ -155,7 +155,7 @@ fn works(prefix: &series::Prefix, board: &BoardSpec) -> Result<()> {
         &Plan {
             command: Some(&Typed::by_run_guest(smoke)),
             counted: &[],
-            apart: Apart::default(),
+            distinctions: Distinctions::default(),
             pages: page::functions(&Symbols::of(vmlinux), vmlinux, board.peripherals.ram_base),
             limit_s: SMOKE_LIMIT_S,
             ends: &|_| true,

@@ -27,7 +27,7 @@ pub const HELP: Help = Help {
 #[derive(clap::Args)]
 pub struct Args {
     /// List to print [default: all but runs and keys]
-    what: Option<What>,
+    what: Option<Listing>,
     /// With `keys`: board, by name or file
     #[arg(long, value_name = "BOARD", default_value = DEFAULT_BOARD)]
     board: String,
@@ -37,7 +37,7 @@ pub struct Args {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum What {
+enum Listing {
     Boards,
     Kernels,
     Workloads,
@@ -46,22 +46,22 @@ enum What {
     Keys,
 }
 
-impl What {
+impl Listing {
     fn heading(self) -> &'static str {
         match self {
-            What::Boards => "boards",
-            What::Kernels => "kernels",
-            What::Workloads => "workloads",
-            What::Experiments => "experiments",
-            What::Runs => "runs",
-            What::Keys => "keys",
+            Listing::Boards => "boards",
+            Listing::Kernels => "kernels",
+            Listing::Workloads => "workloads",
+            Listing::Experiments => "experiments",
+            Listing::Runs => "runs",
+            Listing::Keys => "keys",
         }
     }
 
     /// Returns the names, each with a one-line description.
     fn entries(self, board: &str) -> Result<Vec<(String, String)>> {
         match self {
-            What::Boards => boards::names()
+            Listing::Boards => boards::names()
                 .into_iter()
                 .map(|name| {
                     let board = boards::load(&name)?.0;
@@ -69,16 +69,16 @@ impl What {
                     Ok((name, format!("{}; kernel {kernel}", board.title)))
                 })
                 .collect(),
-            What::Kernels => kernel::list(),
-            What::Workloads => Ok(guest::all()?
+            Listing::Kernels => kernel::list(),
+            Listing::Workloads => Ok(guest::all()?
                 .into_iter()
                 .map(|(n, w)| (n, w.title))
                 .collect()),
-            What::Experiments => paths::experiments()
+            Listing::Experiments => paths::experiments()
                 .into_iter()
                 .map(|name| Ok((name.clone(), Experiment::load(&name)?.title)))
                 .collect(),
-            What::Runs => {
+            Listing::Runs => {
                 let mut entries = Vec::new();
                 for name in store::names() {
                     if let Some(run) = store::load(&name)? {
@@ -88,7 +88,7 @@ impl What {
                 }
                 Ok(entries)
             }
-            What::Keys => {
+            Listing::Keys => {
                 let numbers = boards::numbers(board)?.into_iter();
                 Ok(numbers
                     .map(|(number, limits)| about(number, limits))
@@ -138,22 +138,22 @@ fn key_json((number, limits): (Quantity, Limits)) -> Value {
 }
 
 pub fn execute(args: &Args) -> Result<Outcome> {
-    if args.board != DEFAULT_BOARD && args.what != Some(What::Keys) {
+    if args.board != DEFAULT_BOARD && args.what != Some(Listing::Keys) {
         bail!(
             "--board {}: only `warmswitch list keys` takes a board",
             args.board
         );
     }
     let all = [
-        What::Boards,
-        What::Kernels,
-        What::Workloads,
-        What::Experiments,
+        Listing::Boards,
+        Listing::Kernels,
+        Listing::Workloads,
+        Listing::Experiments,
     ];
     let lists = args.what.map_or(all.to_vec(), |what| vec![what]);
     let mut document = serde_json::Map::new();
     for what in lists {
-        if args.json && what == What::Keys {
+        if args.json && what == Listing::Keys {
             let numbers = boards::numbers(&args.board)?.into_iter();
             document.insert(what.heading().into(), numbers.map(key_json).collect());
             continue;

@@ -128,12 +128,12 @@ fn checked(experiment: &Experiment, options: &Options, json: bool) -> Result<Out
     for kernel in &experiment.kernels {
         suppress::of_kernel(experiment.own_kernels.base(kernel))?;
     }
-    let apart = |kernel: &str, vmlinux: &Path| {
+    let distinctions = |kernel: &str, vmlinux: &Path| {
         let names = Names::of(Some(vmlinux));
         let list = suppress::of_kernel(experiment.own_kernels.base(kernel))?;
-        Ok(suppress::apart(&list, &names))
+        Ok(suppress::distinctions(&list, &names))
     };
-    let (campaign, runs, findings) = run::check(experiment, options, &apart)?;
+    let (campaign, runs, findings) = run::check(experiment, options, &distinctions)?;
     let met = met(&findings)?;
     let command = format!("{} --coherence", campaign.command(&experiment.named));
     let replay = |at: &Context| format!("{command}; {:#010x} at cycle {}", at.pc, at.cycle);

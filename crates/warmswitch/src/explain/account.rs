@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use arm::Cause;
 use watch::ledger::{
-    By, Call, CallId, CellId, Cycles, Function, Kind, Ledger, Missed, Owner, TaskId,
+    Call, CallId, CellId, Cycles, Function, Kind, Ledger, MissCause, Missed, Owner, TaskId,
 };
 
 use serde_json::{Value, json};
@@ -201,9 +201,9 @@ impl<'a> Account<'a> {
                 continue;
             }
             let (how, by) = match miss.by {
-                By::First => ("first", None),
-                By::Replaced(by) => ("replaced", Some(number(by))),
-                By::Invalidated(by) => ("invalidated", Some(number(by))),
+                MissCause::First => ("first", None),
+                MissCause::Replaced(by) => ("replaced", Some(number(by))),
+                MissCause::Invalidated(by) => ("invalidated", Some(number(by))),
             };
             let sum = sums.entry((miss.kind, how, by, number(miss.of)));
             let sum = sum.or_default();

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
-use watch::ledger::{CallId, CellId, Function, KeptOn, Ledger, Sample, Step, TaskId, What};
+use watch::ledger::{CallId, CellId, Function, KeptOn, Ledger, Sample, Step, StepKind, TaskId};
 
 use crate::explain::account::Account;
 use crate::explain::latency_choice::LatencyChoice;
@@ -148,7 +148,7 @@ fn kept_on_by(sample: &Sample, is_user: impl Fn(CellId) -> bool) -> Option<(u64,
     let KeptOn { since, call } = sample.kept_on?;
     let after = sample.steps.iter().filter(|step| step.cycle >= since);
     for step in after {
-        if step.what == What::Schedule {
+        if step.kind == StepKind::Schedule {
             let long = step.cycle - since >= WAY_OUT;
             return long.then_some((since, step.cycle, call));
         }
@@ -168,16 +168,16 @@ pub fn phases(sample: &Sample, account: &Account<'_>) -> Vec<Phase> {
         user,
         ..
     } = *sample;
-    let last = |to: u64, is: &dyn Fn(&What) -> bool| {
+    let last = |to: u64, is: &dyn Fn(&StepKind) -> bool| {
         let before = sample
             .steps
             .iter()
             .rev()
             .filter(|s| s.cycle <= to && s.cycle >= rise);
-        before.clone().find(|s| is(&s.what)).map(|step| step.cycle)
+        before.clone().find(|s| is(&s.kind)).map(|step| step.cycle)
     };
-    let taken = last(woken, &|what| *what == What::Interrupt).unwrap_or(rise);
-    let schedule = last(switched, &|what| *what == What::Schedule);
+    let taken = last(woken, &|what| *what == StepKind::Interrupt).unwrap_or(rise);
+    let schedule = last(switched, &|what| *what == StepKind::Schedule);
     let schedule = schedule.unwrap_or(switched).max(woken);
     let bounds = [
         ("until the interrupt is taken", rise, taken),
@@ -201,10 +201,10 @@ mod tests {
     #[test]
     fn what_goes_on_behind_an_interrupt_until_the_scheduler_is_called_is_told_unless_it_is_its_way_out()
      {
-        let step = |cycle, what| Step {
+        let step = |cycle, kind| Step {
             cycle,
             cell: 0,
-            what,
+            kind,
         };
         let sample = |called: &[u64]| Sample {
             task: 1,
@@ -220,10 +220,13 @@ mod tests {
             user: 21_000,
             causes: Default::default(),
             visited: Vec::new(),
-            steps: [step(1000, What::Raised(16)), step(2000, What::Schedule)]
-                .into_iter()
-                .chain(called.iter().map(|cycle| step(*cycle, What::Schedule)))
-                .collect(),
+            steps: [
+                step(1000, StepKind::Raised(16)),
+                step(2000, StepKind::Schedule),
+            ]
+            .into_iter()
+            .chain(called.iter().map(|cycle| step(*cycle, StepKind::Schedule)))
+            .collect(),
         };
         let found = |called: &[u64]| kept_on_by(&sample(called), |_| false);
         assert_eq!(found(&[9000, 19_000]), Some((5000, 9000, 7)));
@@ -232,7 +235,7 @@ mod tests {
         let mut in_user_land = sample(&[9000]);
         let user = |cell| cell == 1;
         assert!(kept_on_by(&in_user_land, user).is_some());
-        let mut user_step = step(6000, What::Function);
+        let mut user_step = step(6000, StepKind::Function);
         user_step.cell = 1;
         in_user_land.steps.insert(2, user_step);
         assert_eq!(kept_on_by(&in_user_land, user), None);

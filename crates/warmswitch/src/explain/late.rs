@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use board::BoardSpec;
 use serde_json::{Value, json};
-use watch::ledger::{By, CallId, Sample, What};
+use watch::ledger::{CallId, MissCause, Sample, StepKind};
 
 use crate::explain::account::{Account, by_cause, causes_json, kind_name};
 use crate::explain::autopsy::{Phase, kept_on, phases};
@@ -246,8 +246,8 @@ impl Late<'_> {
                 self.account.place(owner)
             )
         };
-        let of = |what: &What| match *what {
-            What::Missed { miss, mva, cycles } => Some(Miss {
+        let of = |what: &StepKind| match *what {
+            StepKind::Missed { miss, mva, cycles } => Some(Miss {
                 kind: kind_name(miss.kind),
                 mva: mva.0,
                 of: self
@@ -255,9 +255,9 @@ impl Late<'_> {
                     .function(self.account.owner(miss.of).function)
                     .to_string(),
                 by: match miss.by {
-                    By::First => "never there before".to_string(),
-                    By::Replaced(by) => format!("replaced by {}", name(by)),
-                    By::Invalidated(by) => format!("invalidated by {}", name(by)),
+                    MissCause::First => "never there before".to_string(),
+                    MissCause::Replaced(by) => format!("replaced by {}", name(by)),
+                    MissCause::Invalidated(by) => format!("invalidated by {}", name(by)),
                 },
                 cycles,
             }),
@@ -266,7 +266,7 @@ impl Late<'_> {
         let mut all: Vec<Miss> = sample
             .steps
             .iter()
-            .filter_map(|step| of(&step.what))
+            .filter_map(|step| of(&step.kind))
             .collect();
         all.sort_by_key(|miss| std::cmp::Reverse(miss.cycles));
         all

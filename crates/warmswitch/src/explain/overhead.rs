@@ -5,7 +5,7 @@
 use anyhow::{Result, ensure};
 use arm::Cause;
 use serde::Serialize;
-use watch::ledger::{By, Cycles, Function, Ledger, Owner, TaskId};
+use watch::ledger::{Cycles, Function, Ledger, MissCause, Owner, TaskId};
 
 /// Causes of a task's misses in user land.
 pub const DOINGS: [&str; 5] = [
@@ -90,11 +90,11 @@ pub fn charges(ledger: &Ledger, program: &str, count: usize) -> Result<Charges> 
 }
 
 /// Returns the index of a miss's cause in [`DOINGS`].
-fn doing(ledger: &Ledger, by: By, task: TaskId) -> usize {
+fn doing(ledger: &Ledger, by: MissCause, task: TaskId) -> usize {
     match by {
-        By::First => 0,
-        By::Invalidated(_) => 1,
-        By::Replaced(by) => {
+        MissCause::First => 0,
+        MissCause::Invalidated(_) => 1,
+        MissCause::Replaced(by) => {
             let by = &ledger.cells()[by as usize].owner;
             match by.function == Function::USER {
                 true if by.task == task => 2,

@@ -7,7 +7,7 @@
 
 use board::BoardSpec;
 use prost::Message;
-use watch::ledger::{By, CellId, Ledger, Sample, Step, What};
+use watch::ledger::{CellId, Ledger, MissCause, Sample, Step, StepKind};
 
 use crate::explain::account::{Account, kind_name};
 use crate::explain::autopsy::{kept_on, phases};
@@ -162,9 +162,9 @@ impl Writer<'_> {
         let masked = sample.masked;
         let mut open = masked.map(|masked| (masked.since, name(masked.at)));
         for step in &sample.steps {
-            match (step.what, open) {
-                (What::Masked(true), None) => open = Some((step.cycle, name(step.cell))),
-                (What::Masked(false), Some((since, name))) => {
+            match (step.kind, open) {
+                (StepKind::Masked(true), None) => open = Some((step.cycle, name(step.cell))),
+                (StepKind::Masked(false), Some((since, name))) => {
                     stretches.push((since, step.cycle, name.to_string()));
                     open = None;
                 }
@@ -181,7 +181,7 @@ impl Writer<'_> {
 
     fn misses(&mut self, track: u64, sample: &Sample) {
         for step in &sample.steps {
-            let What::Missed { miss, mva, cycles } = step.what else {
+            let StepKind::Missed { miss, mva, cycles } = step.kind else {
                 continue;
             };
             let account = self.account;
@@ -194,9 +194,9 @@ impl Writer<'_> {
                 )
             };
             let by = match miss.by {
-                By::First => "never there before".to_string(),
-                By::Replaced(by) => format!("replaced by {}", who(by)),
-                By::Invalidated(by) => format!("invalidated by {}", who(by)),
+                MissCause::First => "never there before".to_string(),
+                MissCause::Replaced(by) => format!("replaced by {}", who(by)),
+                MissCause::Invalidated(by) => format!("invalidated by {}", who(by)),
             };
             let notes = vec![
                 text_note("of", &who(miss.of)),

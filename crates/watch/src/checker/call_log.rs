@@ -36,7 +36,7 @@ pub struct Bits {
 
 /// Functions that distinguish reports: one list for each question that a suppression can contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Apart {
+pub struct Distinctions {
     /// Is the function among the callers of the access or of the writer?
     pub callers: Vec<Range<u32>>,
     /// Did the writer's callers call the function after the write, and before one of these callers was called again?
@@ -52,14 +52,14 @@ pub struct Apart {
     pub suspended_in: Vec<Range<u32>>,
 }
 
-impl Apart {
+impl Distinctions {
     /// Returns whether all lists are empty.
     pub fn is_empty(&self) -> bool {
-        *self == Apart::default()
+        *self == Distinctions::default()
     }
 
     /// Adds the functions of `other`.
-    pub fn extend(&mut self, other: Apart) {
+    pub fn extend(&mut self, other: Distinctions) {
         self.callers.extend(other.callers);
         self.then_called.extend(other.then_called);
         self.filled_in.extend(other.filled_in);
@@ -83,11 +83,11 @@ impl Apart {
     }
 }
 
-impl From<Vec<Range<u32>>> for Apart {
-    fn from(callers: Vec<Range<u32>>) -> Apart {
-        Apart {
+impl From<Vec<Range<u32>>> for Distinctions {
+    fn from(callers: Vec<Range<u32>>) -> Distinctions {
+        Distinctions {
             callers,
-            ..Apart::default()
+            ..Distinctions::default()
         }
     }
 }
@@ -190,11 +190,14 @@ fn bit(pc: u32) -> u64 {
 
 impl CallLog {
     /// Keeps calls of these functions from now on.
-    pub fn set(&mut self, apart: &Apart) {
-        self.functions = apart.calls().map(|function| function.start).collect();
+    pub fn set(&mut self, distinctions: &Distinctions) {
+        self.functions = distinctions
+            .calls()
+            .map(|function| function.start)
+            .collect();
         self.functions.sort_unstable();
         self.functions.dedup();
-        self.suspended.functions = apart.suspended_in.iter().map(|f| f.start).collect();
+        self.suspended.functions = distinctions.suspended_in.iter().map(|f| f.start).collect();
         self.filter = self.functions.iter().fold(0, |bits, pc| bits | bit(*pc));
     }
 
@@ -273,7 +276,7 @@ fn unrelocated(mva: u32) -> u32 {
 
 impl Calls {
     /// Returns the functions called between the events of a report.
-    pub(super) fn between(&self, apart: &Apart, events: Events) -> Between {
+    pub(super) fn between(&self, distinctions: &Distinctions, events: Events) -> Between {
         let written = events.written.0;
         let filled_at = events.filled.unwrap_or(u64::MAX);
         let is_of_process = |call: &&Call| {
@@ -284,24 +287,26 @@ impl Calls {
                 && all.any(|at| is_given(at.0) || is_given(unrelocated(at.0)))
         };
         let all = &self.call_log;
-        let asks_of_fill = !apart.called_since_fill.is_empty();
+        let asks_of_fill = !distinctions.called_since_fill.is_empty();
         let calls_of_process = |filled| all.since(filled).filter(is_of_process);
         Between {
-            then_called: match !apart.then_called.is_empty() && all.reaches(written) {
-                true => called_of(&apart.then_called, self.next_by_callers(&events)),
+            then_called: match !distinctions.then_called.is_empty() && all.reaches(written) {
+                true => called_of(&distinctions.then_called, self.next_by_callers(&events)),
                 false => Vec::new(),
             },
-            filled_in: match filled_at < written && !apart.filled_in.is_empty() {
-                true => self.began_before(&apart.filled_in, filled_at, &events),
+            filled_in: match filled_at < written && !distinctions.filled_in.is_empty() {
+                true => self.began_before(&distinctions.filled_in, filled_at, &events),
                 false => Vec::new(),
             },
             called_since_fill: match events.filled {
-                Some(filled) => called_with(&apart.called_since_fill, calls_of_process(filled)),
+                Some(filled) => {
+                    called_with(&distinctions.called_since_fill, calls_of_process(filled))
+                }
                 None => Vec::new(),
             },
-            called_since: called_of(&apart.called_since, all.since(written + 1)),
+            called_since: called_of(&distinctions.called_since, all.since(written + 1)),
             suspended_in: all.suspended.at(written),
-            is_whole: !apart.called_since.is_empty() && all.reaches(written),
+            is_whole: !distinctions.called_since.is_empty() && all.reaches(written),
             is_whole_since_fill: asks_of_fill && events.filled.is_some_and(|at| all.reaches(at)),
         }
     }

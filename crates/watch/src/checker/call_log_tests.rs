@@ -20,9 +20,9 @@ struct Run {
 }
 
 impl Run {
-    fn new(apart: &Apart) -> Run {
+    fn new(distinctions: &Distinctions) -> Run {
         let mut calls = Calls::new();
-        calls.call_log.set(apart);
+        calls.call_log.set(distinctions);
         let mut run = Run {
             calls,
             cycle: 0,
@@ -70,7 +70,12 @@ impl Run {
         (cycle, node)
     }
 
-    fn between(&self, apart: &Apart, written: (u64, Node), filled: Option<u64>) -> Between {
+    fn between(
+        &self,
+        distinctions: &Distinctions,
+        written: (u64, Node),
+        filled: Option<u64>,
+    ) -> Between {
         let addresses = [Some(Mva(0x0200_5004)), Some(Mva(0xc200_5004))];
         let events = Events {
             written,
@@ -79,7 +84,7 @@ impl Run {
             addresses,
             tables: [0; 2],
         };
-        self.calls.between(apart, events)
+        self.calls.between(distinctions, events)
     }
 }
 
@@ -100,17 +105,17 @@ fn function(start: u32) -> Vec<Range<u32>> {
 
 #[test]
 fn calls_by_the_writers_callers_count_until_a_caller_is_called_again() {
-    let apart = Apart {
+    let distinctions = Distinctions {
         callers: function(SYSTEM_CALL),
         then_called: function(FLUSH),
-        ..Apart::default()
+        ..Distinctions::default()
     };
     for (flushes, again, seen) in [
         (true, false, true),
         (false, true, false),
         (false, false, false),
     ] {
-        let mut run = Run::new(&apart);
+        let mut run = Run::new(&distinctions);
         let written = run.called(SYSTEM_CALL, COPY);
         if flushes {
             run.called(SYSTEM_CALL, FLUSH);
@@ -120,18 +125,18 @@ fn calls_by_the_writers_callers_count_until_a_caller_is_called_again() {
             run.call(OTHER, SYSTEM_CALL);
             run.called(SYSTEM_CALL, FLUSH);
         }
-        let then = run.between(&apart, written, None).then_called;
+        let then = run.between(&distinctions, written, None).then_called;
         assert_eq!(then == [FLUSH], seen, "{flushes} {again}: {then:x?}");
     }
 }
 
 #[test]
 fn a_line_is_filled_in_a_call_from_its_beginning_to_the_write() {
-    let apart = Apart {
+    let distinctions = Distinctions {
         filled_in: function(SYSTEM_CALL),
-        ..Apart::default()
+        ..Distinctions::default()
     };
-    let mut run = Run::new(&apart);
+    let mut run = Run::new(&distinctions);
     let began = run.cycle;
     let written = run.called(SYSTEM_CALL, COPY);
     for (filled, is) in [
@@ -141,23 +146,26 @@ fn a_line_is_filled_in_a_call_from_its_beginning_to_the_write() {
         (Some(written.0 - 1), true),
         (Some(written.0), false),
     ] {
-        let found = run.between(&apart, written, filled).filled_in;
+        let found = run.between(&distinctions, written, filled).filled_in;
         assert_eq!(found == [SYSTEM_CALL], is, "{filled:?} {found:x?}");
     }
 }
 
 #[test]
 fn a_call_since_the_fill_counts_if_it_got_an_address_with_or_without_the_fcse_slot() {
-    let apart = Apart {
+    let distinctions = Distinctions {
         called_since_fill: given(FLUSH, None),
-        ..Apart::default()
+        ..Distinctions::default()
     };
     for (argument, is) in [(0x0200_5fff, true), (0x5000, true), (0x0200_6000, false)] {
-        let mut run = Run::new(&apart);
+        let mut run = Run::new(&distinctions);
         let before = run.cycle;
         run.argument = argument;
         let (cycle, node) = run.called(SYSTEM_CALL, FLUSH);
-        let since = |filled| run.between(&apart, (cycle, node), filled).called_since_fill;
+        let since = |filled| {
+            run.between(&distinctions, (cycle, node), filled)
+                .called_since_fill
+        };
         assert_eq!(since(Some(before)) == [(FLUSH, None)], is, "{argument:x}");
         assert_eq!([since(Some(cycle + 1)), since(None)], [[], []]);
     }
@@ -165,29 +173,29 @@ fn a_call_since_the_fill_counts_if_it_got_an_address_with_or_without_the_fcse_sl
 
 #[test]
 fn calls_since_the_write_are_known_as_far_as_calls_are_kept() {
-    let apart = Apart {
+    let distinctions = Distinctions {
         called_since: function(FLUSH),
-        ..Apart::default()
+        ..Distinctions::default()
     };
-    let mut run = Run::new(&apart);
+    let mut run = Run::new(&distinctions);
     let written = run.called(SYSTEM_CALL, COPY);
-    let found = run.between(&apart, written, None);
+    let found = run.between(&distinctions, written, None);
     assert_eq!((found.called_since, found.is_whole), (vec![], true));
     for _ in 0..=KEPT {
         run.called(SYSTEM_CALL, FLUSH);
     }
-    let found = run.between(&apart, written, None);
+    let found = run.between(&distinctions, written, None);
     assert_eq!((found.called_since, found.is_whole), (vec![FLUSH], false));
 }
 
 /// The first task is switched out inside a flush. The write comes before, during or after this suspension.
 #[test]
 fn a_task_that_was_switched_away_inside_a_function_is_known_at_that_time() {
-    let apart = Apart {
+    let distinctions = Distinctions {
         suspended_in: function(FLUSH),
-        ..Apart::default()
+        ..Distinctions::default()
     };
-    let mut run = Run::new(&apart);
+    let mut run = Run::new(&distinctions);
     let node = run.call(SYSTEM_CALL, FLUSH);
     let before = run.cycle;
     let switch_to = |run: &mut Run, stack: u32| {
@@ -205,7 +213,7 @@ fn a_task_that_was_switched_away_inside_a_function_is_known_at_that_time() {
     };
     let away = switch_to(&mut run, SP + 0x1_0000);
     assert_eq!(
-        run.between(&apart, (away + 1, 0), None).suspended_in,
+        run.between(&distinctions, (away + 1, 0), None).suspended_in,
         [FLUSH]
     );
     let back = switch_to(&mut run, SP - 4);
@@ -215,7 +223,7 @@ fn a_task_that_was_switched_away_inside_a_function_is_known_at_that_time() {
         (back - 1, true),
         (back, false),
     ] {
-        let found = run.between(&apart, (cycle, node), None).suspended_in;
+        let found = run.between(&distinctions, (cycle, node), None).suspended_in;
         assert_eq!(found == [FLUSH], is, "{cycle}");
     }
 }
@@ -223,12 +231,12 @@ fn a_task_that_was_switched_away_inside_a_function_is_known_at_that_time() {
 /// Another task entered the same system call before the write, and flushes its own data.
 #[test]
 fn a_flush_by_another_task_is_not_the_writers() {
-    let apart = Apart {
+    let distinctions = Distinctions {
         callers: function(SYSTEM_CALL),
         then_called: function(FLUSH),
-        ..Apart::default()
+        ..Distinctions::default()
     };
-    let mut run = Run::new(&apart); // the first task enters the system call
+    let mut run = Run::new(&distinctions); // the first task enters the system call
     let other = SP + 0x1_0000;
     run.on(OTHER, bl(OTHER, SYSTEM_CALL), other, 0);
     run.on(SYSTEM_CALL, 0, other, 0); // the second task enters it too
@@ -236,18 +244,18 @@ fn a_flush_by_another_task_is_not_the_writers() {
     let written = run.called(SYSTEM_CALL, COPY); // the first task writes and never flushes
     run.on(SYSTEM_CALL, bl(SYSTEM_CALL, FLUSH), other, 0);
     run.on(FLUSH, 0, other, 0); // the second task flushes
-    let then = run.between(&apart, written, None).then_called;
+    let then = run.between(&distinctions, written, None).then_called;
     assert_eq!(then, [0; 0], "the writer's task called no flush");
 }
 
 /// Another process, with another PID and table base, calls the function for its own page at this address.
 #[test]
 fn a_call_of_another_process_is_for_another_page() {
-    let apart = Apart {
+    let distinctions = Distinctions {
         called_since_fill: given(FLUSH, None),
-        ..Apart::default()
+        ..Distinctions::default()
     };
-    let mut run = Run::new(&apart);
+    let mut run = Run::new(&distinctions);
     let filled = run.cycle;
     let written = run.called(SYSTEM_CALL, COPY);
     // The data is at 0x02005004, in FCSE slot 1. The table base says that another process runs.
@@ -255,19 +263,21 @@ fn a_call_of_another_process_is_for_another_page() {
     let other = SP + 0x1_0000;
     run.on(SYSTEM_CALL, bl(SYSTEM_CALL, FLUSH), other, 0x8000);
     run.on(FLUSH, 0, other, 0x8000);
-    let found = run.between(&apart, written, Some(filled)).called_since_fill;
+    let found = run
+        .between(&distinctions, written, Some(filled))
+        .called_since_fill;
     assert_eq!(found, [], "the call was for another process' page");
 }
 
 /// No flush follows the write. After many more calls, the calls after the write are no longer kept.
 #[test]
 fn a_call_that_is_no_longer_kept_was_not_called_next() {
-    let apart = Apart {
+    let distinctions = Distinctions {
         callers: function(SYSTEM_CALL),
         then_called: function(FLUSH),
-        ..Apart::default()
+        ..Distinctions::default()
     };
-    let mut run = Run::new(&apart);
+    let mut run = Run::new(&distinctions);
     let written = run.called(SYSTEM_CALL, COPY);
     let again = |run: &mut Run| {
         run.at(OTHER + 4, 0);
@@ -275,7 +285,7 @@ fn a_call_that_is_no_longer_kept_was_not_called_next() {
         run.called(SYSTEM_CALL, FLUSH);
     };
     again(&mut run);
-    let then = run.between(&apart, written, None).then_called;
+    let then = run.between(&distinctions, written, None).then_called;
     assert_eq!(
         then, [0; 0],
         "the system call was repeated before the flush"
@@ -284,22 +294,22 @@ fn a_call_that_is_no_longer_kept_was_not_called_next() {
         again(&mut run);
     }
     run.called(SYSTEM_CALL, FLUSH);
-    let then = run.between(&apart, written, None).then_called;
+    let then = run.between(&distinctions, written, None).then_called;
     assert_eq!(then, [0; 0], "the calls after the write are unknown");
 }
 
 #[test]
 fn a_function_may_have_a_condition_on_the_bits_of_an_argument() {
     for (bits, is) in [(6, true), (4, true), (3, false)] {
-        let apart = Apart {
+        let distinctions = Distinctions {
             called_since_fill: given(FLUSH, Some(4)),
-            ..Apart::default()
+            ..Distinctions::default()
         };
-        let mut run = Run::new(&apart);
+        let mut run = Run::new(&distinctions);
         let filled = run.cycle;
         (run.argument, run.bits) = (0x0200_5000, bits);
         let written = run.called(SYSTEM_CALL, FLUSH);
-        let found = run.between(&apart, written, Some(filled));
+        let found = run.between(&distinctions, written, Some(filled));
         assert_eq!(found.called_since_fill.len(), usize::from(is), "{bits}");
         assert!(found.is_whole_since_fill);
     }

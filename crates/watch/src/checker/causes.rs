@@ -2,7 +2,7 @@
 //! Groups differences into reports, and counts them.
 
 use super::Checker;
-use super::call_log::Apart;
+use super::call_log::Distinctions;
 use super::circumstances::{Circumstances, Difference};
 use super::diagnosis;
 use super::report::{Access, Cause, Pair, Report, pair};
@@ -31,7 +31,7 @@ pub(super) struct Causes {
     /// For each pair of instructions: number of diagnoses and last cause.
     pairs: BTreeMap<(Pair, Among), (u32, Cause)>,
     /// Functions that suppressions name. A suppressed report must not stand for a report with other callers.
-    apart: Apart,
+    distinctions: Distinctions,
 }
 
 /// FNV-1a.
@@ -51,13 +51,13 @@ impl Hasher for Fnv {
 
 impl Causes {
     /// Sets the functions that distinguish reports, for instance as callers.
-    pub fn set_apart(&mut self, functions: Apart) {
-        self.apart = functions;
+    pub fn set_apart(&mut self, functions: Distinctions) {
+        self.distinctions = functions;
     }
 
     /// Returns the functions that distinguish reports.
-    pub fn apart(&self) -> &Apart {
-        &self.apart
+    pub fn distinctions(&self) -> &Distinctions {
+        &self.distinctions
     }
 
     /// Forgets all causes.
@@ -68,14 +68,14 @@ impl Causes {
 
     /// Returns whether any functions distinguish reports.
     pub fn are_told_apart(&self) -> bool {
-        !self.apart.is_empty()
+        !self.distinctions.is_empty()
     }
 
     /// Hashes which functions are among each of three lists of callers, and the circumstances.
     pub fn among(&self, callers: &[Vec<u32>; 3], circumstances: &Circumstances) -> Among {
         let calls =
             |function: &Range<u32>, list: &[u32]| list.iter().any(|pc| function.contains(pc));
-        let functions = self.apart.callers.iter();
+        let functions = self.distinctions.callers.iter();
         let mut hash = Fnv(EMPTY);
         for is in functions.flat_map(|f| callers.iter().map(|list| calls(f, list))) {
             is.hash(&mut hash);
@@ -179,8 +179,8 @@ mod tests {
 
     #[test]
     fn uses_of_a_stale_word_are_distinguished_by_the_callers_in_the_list() {
-        for (apart, expected) in [(&[][..], &[1][..]), (&CALLERS, &[1, 1, 1])] {
-            let mut script = Scripted::new(apart);
+        for (distinctions, expected) in [(&[][..], &[1][..]), (&CALLERS, &[1, 1, 1])] {
+            let mut script = Scripted::new(distinctions);
             script.called(CALLERS[0], |script| script.stored_and_loaded(0));
             for caller in [CALLERS[0], CALLERS[1], CALLERS[1]] {
                 script.called(caller, |script| script.loaded(0, FUNCTION + 4));
@@ -228,8 +228,8 @@ mod tests {
     }
 
     /// Returns the count and the writer's callers of each report, after both callers have called twice.
-    fn reports(apart: &[u32]) -> Vec<(u64, Vec<u32>)> {
-        let mut script = Scripted::new(apart);
+    fn reports(distinctions: &[u32]) -> Vec<(u64, Vec<u32>)> {
+        let mut script = Scripted::new(distinctions);
         for (n, caller) in (0..).zip([CALLERS, CALLERS].concat()) {
             script.called(caller, |script| script.stored_and_loaded(n));
         }
@@ -243,8 +243,11 @@ mod tests {
         let [one, other] = CALLERS.map(|caller| vec![caller]);
         assert_eq!(reports(&[]), [(4, one.clone())]);
         assert_eq!(reports(&[FUNCTION]), [(4, one.clone())]);
-        for apart in [&CALLERS[..1], &CALLERS[1..], &CALLERS] {
-            assert_eq!(reports(apart), [(2, one.clone()), (2, other.clone())]);
+        for distinctions in [&CALLERS[..1], &CALLERS[1..], &CALLERS] {
+            assert_eq!(
+                reports(distinctions),
+                [(2, one.clone()), (2, other.clone())]
+            );
         }
     }
 }

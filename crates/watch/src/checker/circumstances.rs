@@ -145,7 +145,7 @@ impl Checker {
             writer_maps: written.is_some_and(is_there),
             writer_leads: leads.is_some_and(is_there),
             permissions_only: met.permissions_only(),
-            between: self.calls.between(self.causes.apart(), events),
+            between: self.calls.between(self.causes.distinctions(), events),
         }
     }
 }

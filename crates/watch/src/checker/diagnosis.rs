@@ -3,7 +3,7 @@
 
 use super::dirty::DirtyLines;
 use super::history::{History, LineEvent, Movement};
-use super::report::{Access, Newest, Report, Trace, Wrong};
+use super::report::{Access, Newest, Report, ReportKind, Trace};
 use super::shadow::{Path, Writer};
 use arm::{Context, Mva, Pa, Side, Width};
 
@@ -38,7 +38,7 @@ impl Found {
         history.of_line(self.pa, self.writer.address(), self.writer.cycle)
     }
 
-    pub fn report(self, history: &History, wrong: Wrong, place: Newest) -> Report {
+    pub fn report(self, history: &History, kind: ReportKind, place: Newest) -> Report {
         let (mut since, since_is_whole) = self.events(history);
         if since.len() > SHOWN {
             since.drain(..since.len() - SHOWN);
@@ -50,7 +50,7 @@ impl Found {
             since.insert(0, *fill);
         }
         Report {
-            wrong,
+            kind,
             context: self.context,
             access: self.access,
             mva: self.mva,
@@ -168,27 +168,27 @@ pub(super) fn stale(history: &History, dirty: &DirtyLines, found: Found) -> Repo
     }
     let other = fill.filter(|e| e.pa != found.pa.0 & !31);
     let filled_from = other.map(|e| Pa(e.pa));
-    let wrong = match (place, found.access) {
-        (_, Access::Load { .. }) if filled_from.is_some() => Wrong::StaleRead,
-        (_, Access::Fetch { .. }) if filled_from.is_some() => Wrong::StaleInstruction,
+    let kind = match (place, found.access) {
+        (_, Access::Load { .. }) if filled_from.is_some() => ReportKind::StaleRead,
+        (_, Access::Fetch { .. }) if filled_from.is_some() => ReportKind::StaleInstruction,
         (Newest::Lost(e), _) if matches!(e.movement, Movement::Invalidate { .. }) => {
-            Wrong::LostByInvalidate
+            ReportKind::LostByInvalidate
         }
-        (Newest::Overwritten(_) | Newest::Replaced, _) => Wrong::OldOverNewer,
-        (_, Access::Fetch { .. }) => Wrong::StaleInstruction,
-        (_, Access::Walk) => Wrong::UnseenDescriptor,
-        (_, Access::Dma { .. }) => Wrong::StaleDmaRead,
-        (Newest::Memory, _) if is_dma => Wrong::StaleAfterDma,
+        (Newest::Overwritten(_) | Newest::Replaced, _) => ReportKind::OldOverNewer,
+        (_, Access::Fetch { .. }) => ReportKind::StaleInstruction,
+        (_, Access::Walk) => ReportKind::UnseenDescriptor,
+        (_, Access::Dma { .. }) => ReportKind::StaleDmaRead,
+        (Newest::Memory, _) if is_dma => ReportKind::StaleAfterDma,
         (Newest::Dirty(mva), Access::Load { cached: true })
             if mva.0 != found.mva.0 & !31 && dirty.since(found.mva.0).is_some() =>
         {
-            Wrong::TwoDirtyAliases
+            ReportKind::TwoDirtyAliases
         }
-        _ => Wrong::StaleRead,
+        _ => ReportKind::StaleRead,
     };
     Report {
         filled_from,
-        ..found.report(history, wrong, place)
+        ..found.report(history, kind, place)
     }
 }
 
@@ -217,12 +217,12 @@ pub(super) fn overwritten(history: &History, dirty: &DirtyLines, found: Found) -
     // Was this line already dirty while the newest data was still dirty in its own line?
     let was_in_line = found.writer.path == Path::Line && place == Newest::Memory;
     let since = dirty.since(found.mva.0);
-    let wrong = if was_in_line && since.is_some_and(|since| since < left) {
-        Wrong::TwoDirtyAliases
+    let kind = if was_in_line && since.is_some_and(|since| since < left) {
+        ReportKind::TwoDirtyAliases
     } else {
-        Wrong::OldOverNewer
+        ReportKind::OldOverNewer
     };
-    Some(found.report(history, wrong, Newest::Overwritten(event)))
+    Some(found.report(history, kind, Newest::Overwritten(event)))
 }
 
 /// Diagnoses the use of a TLB entry whose descriptor, at `found.pa`, has changed.
@@ -232,7 +232,7 @@ pub(super) fn stale_translation(
     led_to: Pa,
     filled: u64,
 ) -> Report {
-    let report = found.report(history, Wrong::StaleTranslation, Newest::Memory);
+    let report = found.report(history, ReportKind::StaleTranslation, Newest::Memory);
     Report {
         led_to: Some(led_to),
         filled: Some(filled),

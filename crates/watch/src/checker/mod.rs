@@ -21,12 +21,14 @@ mod tests;
 mod trace;
 mod translations;
 
-pub use call_log::{Apart, Between, Bits, Given};
+pub use call_log::{Between, Bits, Distinctions, Given};
 pub use calls::{Call, Switch};
 pub use circumstances::Circumstances;
 pub use history::{LineEvent, Movement};
 pub use pages::PageFunctions;
-pub use report::{Access, Cause, Kept, Mapped, Moment, Newest, PageMoves, Report, Trace, Wrong};
+pub use report::{
+    Access, Cause, Kept, Mapped, Moment, Newest, PageMoves, Report, ReportKind, Trace,
+};
 pub use shadow::{Path, Writer};
 
 use arm::{Context, Cpu, Event, Exit, Mva, Pa, Reaction, Side, Width};
@@ -92,7 +94,7 @@ impl Checker {
 
     /// Sets the functions that distinguish reports. Differences with one cause become separate reports if a question of
     /// [`Apart`] has different answers for them.
-    pub fn tell_apart(&mut self, functions: Apart) {
+    pub fn tell_apart(&mut self, functions: Distinctions) {
         self.calls.call_log.set(&functions);
         self.causes.set_apart(functions);
     }

@@ -8,7 +8,7 @@
 
 use super::calls::Node;
 use super::diagnosis::Found;
-use super::report::{Access, Kept, Moment, Newest, PageMoves, Wrong};
+use super::report::{Access, Kept, Moment, Newest, PageMoves, ReportKind};
 use super::shadow::{Path, Writer};
 use super::{Checker, Number};
 use arm::{Context, Event, Mva, Pa, Reaction, Side, Width};
@@ -366,7 +366,7 @@ impl Checker {
             (Kept::DirtyLine, Path::Line) => Newest::Dirty(Mva(left.mva & !31)),
             _ => Newest::Memory,
         };
-        let mut report = found.report(&self.history, Wrong::OutlivesPage, place);
+        let mut report = found.report(&self.history, ReportKind::OutlivesPage, place);
         report.filled = Some(left.since);
         let moment = |done: PageEvent| Moment {
             cycle: done.context.cycle,

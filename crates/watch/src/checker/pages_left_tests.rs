@@ -19,10 +19,10 @@ impl Kernel {
     }
 
     /// Executes a user instruction in an address space, and returns all reports so far.
-    fn goes_on(&mut self, ttb: u32) -> Vec<(Wrong, Access)> {
+    fn goes_on(&mut self, ttb: u32) -> Vec<(ReportKind, Access)> {
         self.runs(ttb);
         let reports = self.script.checker.reports();
-        reports.map(|(r, _)| (r.wrong, r.access)).collect()
+        reports.map(|(r, _)| (r.kind, r.access)).collect()
     }
 }
 
@@ -36,8 +36,8 @@ fn past_the_caches(at: u32, value: u32) -> Event<'static> {
     }
 }
 
-fn outlives(kept: Kept) -> Vec<(Wrong, Access)> {
-    vec![(Wrong::OutlivesPage, Access::Outlives(kept))]
+fn outlives(kept: Kept) -> Vec<(ReportKind, Access)> {
+    vec![(ReportKind::OutlivesPage, Access::Outlives(kept))]
 }
 
 #[test]

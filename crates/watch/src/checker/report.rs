@@ -7,9 +7,9 @@ use super::history::{LineEvent, Movement};
 use super::shadow::Writer;
 use arm::{Context, Kind, Mva, Pa, Side, Width};
 
-/// What went wrong.
+/// Kind of a report: what went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Wrong {
+pub enum ReportKind {
     /// A load got old data: the newest data was written through another address, or while the line still held the old
     /// data.
     StaleRead,
@@ -33,35 +33,35 @@ pub enum Wrong {
     OutlivesPage,
 }
 
-impl Wrong {
+impl ReportKind {
     /// Returns the short name, as in suppressions and JSON.
     pub fn name(self) -> &'static str {
         match self {
-            Wrong::StaleRead => "stale-read",
-            Wrong::TwoDirtyAliases => "two-dirty-aliases",
-            Wrong::StaleInstruction => "stale-instruction",
-            Wrong::StaleTranslation => "stale-translation",
-            Wrong::UnseenDescriptor => "unseen-descriptor",
-            Wrong::LostByInvalidate => "lost-by-invalidate",
-            Wrong::OldOverNewer => "old-over-newer",
-            Wrong::StaleAfterDma => "stale-after-dma",
-            Wrong::StaleDmaRead => "stale-dma-read",
-            Wrong::OutlivesPage => "outlives-page",
+            ReportKind::StaleRead => "stale-read",
+            ReportKind::TwoDirtyAliases => "two-dirty-aliases",
+            ReportKind::StaleInstruction => "stale-instruction",
+            ReportKind::StaleTranslation => "stale-translation",
+            ReportKind::UnseenDescriptor => "unseen-descriptor",
+            ReportKind::LostByInvalidate => "lost-by-invalidate",
+            ReportKind::OldOverNewer => "old-over-newer",
+            ReportKind::StaleAfterDma => "stale-after-dma",
+            ReportKind::StaleDmaRead => "stale-dma-read",
+            ReportKind::OutlivesPage => "outlives-page",
         }
     }
 
     /// All kinds.
-    pub const ALL: [Wrong; 10] = [
-        Wrong::StaleRead,
-        Wrong::TwoDirtyAliases,
-        Wrong::StaleInstruction,
-        Wrong::StaleTranslation,
-        Wrong::UnseenDescriptor,
-        Wrong::LostByInvalidate,
-        Wrong::OldOverNewer,
-        Wrong::StaleAfterDma,
-        Wrong::StaleDmaRead,
-        Wrong::OutlivesPage,
+    pub const ALL: [ReportKind; 10] = [
+        ReportKind::StaleRead,
+        ReportKind::TwoDirtyAliases,
+        ReportKind::StaleInstruction,
+        ReportKind::StaleTranslation,
+        ReportKind::UnseenDescriptor,
+        ReportKind::LostByInvalidate,
+        ReportKind::OldOverNewer,
+        ReportKind::StaleAfterDma,
+        ReportKind::StaleDmaRead,
+        ReportKind::OutlivesPage,
     ];
 }
 
@@ -197,7 +197,7 @@ impl Access {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// What went wrong.
-    pub wrong: Wrong,
+    pub kind: ReportKind,
     /// State of the core at the access.
     pub context: Context,
     /// The access that used the data.
@@ -228,7 +228,7 @@ pub struct Report {
     pub filled: Option<u64>,
     /// Whether `since` reaches back to the write.
     pub since_is_whole: bool,
-    /// How the page changed its owner, for [`Wrong::OutlivesPage`].
+    /// How the page changed its owner, for [`ReportKind::OutlivesPage`].
     pub page: Option<PageMoves>,
     /// Code involved.
     pub trace: Trace,
@@ -236,7 +236,7 @@ pub struct Report {
 
 /// Key of a cause: kind, the two instructions, and the missing operation. Differences with equal keys become one
 /// report.
-pub type Cause = (Wrong, u32, u32, u8);
+pub type Cause = (ReportKind, u32, u32, u8);
 
 impl Report {
     /// Returns the key of the report's cause.
@@ -262,7 +262,7 @@ impl Report {
         };
         let remapped = u8::from(self.filled_from.is_some()) << 6;
         (
-            self.wrong,
+            self.kind,
             pc,
             self.writer.pc,
             place | fetched | kept | remapped,
@@ -305,7 +305,7 @@ impl Report {
             (Newest::Lost(event), _) if matches!(event.movement, Movement::WriteBack { .. }) => {
                 remap(Mva(event.mva))
             }
-            _ if self.wrong == Wrong::TwoDirtyAliases => format!(
+            _ if self.kind == ReportKind::TwoDirtyAliases => format!(
                 "clean and invalidate the D-cache line at MVA {} (c7,c14,1) before the data is \
                  used through MVA {here}, and vice versa",
                 Mva(self.writer.mva & !31)

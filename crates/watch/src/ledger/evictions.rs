@@ -22,7 +22,7 @@ pub enum Kind {
 
 /// The cause of a miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum By {
+pub enum MissCause {
     /// The line or translation has not been present since the ledger began to observe.
     First,
     /// This cell replaced the line or translation with another.
@@ -37,7 +37,7 @@ pub struct Miss {
     /// Kind of the miss.
     pub kind: Kind,
     /// Cause of the miss, with the evictor.
-    pub by: By,
+    pub by: MissCause,
     /// Victim: the cell that missed.
     pub of: CellId,
 }
@@ -46,9 +46,9 @@ impl Miss {
     /// Packs the miss into 64 bits. There are fewer than 2^30 cells.
     pub(super) fn key(self) -> u64 {
         let (how, by) = match self.by {
-            By::First => (0, 0),
-            By::Replaced(by) => (1, by),
-            By::Invalidated(by) => (2, by),
+            MissCause::First => (0, 0),
+            MissCause::Replaced(by) => (1, by),
+            MissCause::Invalidated(by) => (2, by),
         };
         (self.kind as u64) << 62 | how << 60 | u64::from(by) << 30 | u64::from(self.of)
     }
@@ -63,9 +63,9 @@ impl Miss {
                 _ => Kind::Store,
             },
             by: match key >> 60 & 3 {
-                0 => By::First,
-                1 => By::Replaced(cell(30)),
-                _ => By::Invalidated(cell(30)),
+                0 => MissCause::First,
+                1 => MissCause::Replaced(cell(30)),
+                _ => MissCause::Invalidated(cell(30)),
             },
             of: cell(0),
         }
@@ -117,14 +117,14 @@ type Doer = (CellId, SwitchId);
 /// How a line or translation was evicted.
 #[derive(Clone, Copy, Debug)]
 struct Eviction {
-    by: By,
+    by: MissCause,
     switch: SwitchId,
 }
 
 impl Settled {
     /// Returns a miss without cycles. `eviction` is `None` if the line or translation was never present.
     fn new(kind: Kind, of: CellId, mva: Mva, eviction: Option<Eviction>) -> Settled {
-        let by = eviction.map_or(By::First, |eviction| eviction.by);
+        let by = eviction.map_or(MissCause::First, |eviction| eviction.by);
         Settled {
             miss: Miss { kind, by, of },
             mva,
@@ -334,17 +334,17 @@ impl Lost {
     }
 
     pub(super) fn replaced(&mut self, (by, switch): Doer, side: Side, mva: Mva) {
-        let by = By::Replaced(by);
+        let by = MissCause::Replaced(by);
         self.line_evicted(side, mva, Eviction { by, switch });
     }
 
     pub(super) fn invalidated(&mut self, (by, switch): Doer, side: Side, mva: Mva) {
-        let by = By::Invalidated(by);
+        let by = MissCause::Invalidated(by);
         self.line_evicted(side, mva, Eviction { by, switch });
     }
 
     pub(super) fn all_invalidated(&mut self, (by, switch): Doer, side: Side, cycle: u64) {
-        let by = By::Invalidated(by);
+        let by = MissCause::Invalidated(by);
         self.all[side_bit(side) as usize] = Some((cycle, Eviction { by, switch }));
     }
 
@@ -364,7 +364,7 @@ impl Lost {
             entries.resize(number + 1, None);
         }
         if let Some(old) = entries[number].replace(Held { page, locked }) {
-            let by = By::Replaced(of);
+            let by = MissCause::Replaced(of);
             *self.pages.at(page_key(side, old.page)) = Some(Eviction { by, switch });
         }
         self.begin(Kind::Translation, of, mva, eviction);
@@ -388,7 +388,7 @@ impl Lost {
     }
 
     fn page_invalidated(&mut self, (by, switch): Doer, side: TlbSide, old: Held) {
-        let by = By::Invalidated(by);
+        let by = MissCause::Invalidated(by);
         *self.pages.at(page_key(tlb_bit(side), old.page)) = Some(Eviction { by, switch });
     }
 

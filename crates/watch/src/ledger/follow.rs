@@ -4,7 +4,7 @@
 use super::calls::Arrival;
 use super::evictions::Settled;
 use super::names::name;
-use super::trace::{Step, What};
+use super::trace::{Step, StepKind};
 use super::{Function, Hooks, IRQ, IRQ_VECTOR, Ledger, Masked, Task, TaskId, USER, VECTORS};
 use arm::{Cause, Context, Cpu, Event, Exit, Reaction, Side};
 use board::bus::SystemBus;
@@ -29,7 +29,7 @@ impl Ledger {
         self.user = user;
         (self.from, self.bytes) = (from, bytes);
         self.now = self.cell(function);
-        self.trace.note(context.cycle, self.now, What::Function);
+        self.trace.note(context.cycle, self.now, StepKind::Function);
         function
     }
 
@@ -44,7 +44,8 @@ impl Ledger {
             self.interrupts.pop();
             interrupted = self.calls.interrupt_ended();
             self.take_place();
-            self.trace.note(context.cycle, self.now, What::InterruptEnd);
+            self.trace
+                .note(context.cycle, self.now, StepKind::InterruptEnd);
         }
         let from_user = || self.functions.of(registers[14]) == Function::USER;
         if pc & 0xffff < VECTORS && context.mode & 0x1f != USER && from_user() {
@@ -54,7 +55,8 @@ impl Ledger {
             self.interrupts.push((None, None));
             self.calls.interrupt();
             self.take_place();
-            self.trace.note(context.cycle, self.now, What::Interrupt);
+            self.trace
+                .note(context.cycle, self.now, StepKind::Interrupt);
         }
         let mut function = self.enter(context);
         // User land is outside all interrupts.
@@ -116,7 +118,7 @@ impl Ledger {
         if pc == schedule {
             self.switches.begin(context.cycle, &self.sum);
             self.wakes.scheduled();
-            self.trace.note(context.cycle, self.now, What::Schedule);
+            self.trace.note(context.cycle, self.now, StepKind::Schedule);
         } else if pc == switch_to {
             self.switch_to(context, registers);
         } else if enqueue.contains(&pc) && registers[2] & 1 != 0 {
@@ -149,7 +151,7 @@ impl Ledger {
 
     fn woken(&mut self, cycle: u64, address: u32) {
         let task = self.task_at(address);
-        self.trace.note(cycle, self.now, What::Wake(task));
+        self.trace.note(cycle, self.now, StepKind::Wake(task));
         if task != self.task {
             let line = self.interrupts.last().map(|(line, _)| *line);
             match line {
@@ -188,7 +190,7 @@ impl Ledger {
         let function = self.enter(context);
         self.calls.stay(function, registers[13]);
         self.trace
-            .note(context.cycle, self.now, What::Switch(self.task));
+            .note(context.cycle, self.now, StepKind::Switch(self.task));
     }
 
     /// Follows an event of a line or a translation.
@@ -298,7 +300,7 @@ impl Observer for Ledger {
                 call: self.calls.now(),
             };
             self.trace
-                .note(context.cycle, self.now, What::Masked(self.masked));
+                .note(context.cycle, self.now, StepKind::Masked(self.masked));
         }
         // A miss of this fetch may already have taken the ledger to its function.
         if context.pc.wrapping_sub(self.from) >= self.bytes || self.ahead {
@@ -319,7 +321,7 @@ impl Observer for Ledger {
         }
         let masked = self.masked.then_some(self.changed);
         self.wakes.raised(now, lines, &self.sum, masked);
-        self.trace.note(now, self.now, What::Raised(lines));
+        self.trace.note(now, self.now, StepKind::Raised(lines));
     }
 
     #[inline]

@@ -19,10 +19,10 @@ mod trace;
 mod wakes;
 
 pub use calls::{Call, CallId};
-pub use evictions::{By, Kind, Miss, Missed, Place};
+pub use evictions::{Kind, Miss, MissCause, Missed, Place};
 pub use functions::{Function, Functions};
 pub use switches::Switch;
-pub use trace::{Step, What};
+pub use trace::{Step, StepKind};
 pub use wakes::{KeptOn, Masked, Sample};
 
 use arm::Cause;

@@ -2,7 +2,7 @@
 //! Task switches. The direct cost is the time from the scheduler's entry to the first user instruction. The indirect
 //! cost is later misses of lines and translations that the switch evicted.
 
-use super::evictions::{By, Kind, Missed, Settled};
+use super::evictions::{Kind, MissCause, Missed, Settled};
 use super::{Cycles, TaskId};
 use arm::Cause;
 
@@ -117,7 +117,7 @@ impl Switches {
     /// Charges a miss to the switch that evicted its line or translation, if there is one.
     pub(super) fn suffered(&mut self, settled: &Settled) {
         let direct = settled.switch == self.open();
-        if settled.miss.by == By::First || settled.switch == SwitchId::NONE || direct {
+        if settled.miss.by == MissCause::First || settled.switch == SwitchId::NONE || direct {
             return;
         }
         let kind = match settled.miss.kind {

@@ -60,7 +60,9 @@ fn every_miss_but_the_first_has_an_evictor() {
     let missed: Vec<_> = watched.observer().missed().collect();
     let data = missed.iter().filter(|(m, _)| m.kind == Kind::Data);
     let count = |first: bool| -> u64 {
-        let selected = data.clone().filter(|(m, _)| (m.by == By::First) == first);
+        let selected = data
+            .clone()
+            .filter(|(m, _)| (m.by == MissCause::First) == first);
         selected.map(|(_, missed)| missed.count).sum()
     };
     // The cycles of the newest miss may not be known yet.
@@ -97,7 +99,9 @@ fn a_store_whose_line_is_absent_is_a_miss_with_an_evictor() {
     // str r8, [r5, r7, lsl #1]
     let (missed, buffered, _) = stores(cached("sam9263", 0xe785_8087));
     let count = |first: bool| -> u64 {
-        let selected = missed.iter().filter(|(m, _)| (m.by == By::First) == first);
+        let selected = missed
+            .iter()
+            .filter(|(m, _)| (m.by == MissCause::First) == first);
         selected.map(|(_, missed)| missed.count).sum()
     };
     // Stores to devices are not misses.
@@ -137,10 +141,10 @@ fn a_table_finds_every_value_after_it_grows() {
 fn a_miss_survives_packing_into_a_key() {
     let most = (1 << 30) - 1;
     for by in [
-        By::First,
-        By::Replaced(0),
-        By::Replaced(most),
-        By::Invalidated(7),
+        MissCause::First,
+        MissCause::Replaced(0),
+        MissCause::Replaced(most),
+        MissCause::Invalidated(7),
     ] {
         for kind in [
             Kind::Instruction,

@@ -12,7 +12,7 @@ const OLD: usize = 1 << 16;
 
 /// Kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum StepKind {
     /// Execution reached another function.
     Function,
     /// These lines of the interrupt controller rose.
@@ -48,7 +48,7 @@ pub struct Step {
     /// Cell in which execution continues.
     pub cell: CellId,
     /// What happened.
-    pub what: What,
+    pub kind: StepKind,
 }
 
 /// The newest steps.
@@ -75,9 +75,9 @@ impl Trace {
     }
 
     #[inline]
-    pub(super) fn note(&mut self, cycle: u64, cell: CellId, what: What) {
+    pub(super) fn note(&mut self, cycle: u64, cell: CellId, kind: StepKind) {
         if self.on && self.steps.len() < KEPT {
-            self.steps.push(Step { cycle, cell, what });
+            self.steps.push(Step { cycle, cell, kind });
         }
     }
 
@@ -89,7 +89,7 @@ impl Trace {
             .steps
             .last()
             .map_or((0, miss.of), |s| (s.cycle, s.cell));
-        self.note(last.0, last.1, What::Missed { miss, mva, cycles });
+        self.note(last.0, last.1, StepKind::Missed { miss, mva, cycles });
     }
 
     /// Returns the steps from a cycle on.

@@ -30,7 +30,7 @@ fn lines(report: &Report) -> [String; 2] {
         Newest::Overwritten(event) => format!("overwritten from {:#x}", event.mva),
         Newest::Replaced => "replaced".to_string(),
     };
-    let kind = report.wrong.name();
+    let kind = report.kind.name();
     let pc = name_of(report.context.pc);
     let what = format!(
         "{kind}: {pc} at {:#x}, got {:#x}, not {:#x} by {}, {place}",

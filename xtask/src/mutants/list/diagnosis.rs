@@ -128,14 +128,14 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "diagnosis.rs",
-        "(_, Access::Load { .. }) if filled_from.is_some() => Wrong::StaleRead,",
-        "(_, Access::Load { .. }) if false => Wrong::StaleRead,",
+        "(_, Access::Load { .. }) if filled_from.is_some() => ReportKind::StaleRead,",
+        "(_, Access::Load { .. }) if false => ReportKind::StaleRead,",
         "a load from a line of other memory is a stale-read, wherever the newest value is",
     ),
     killed(
         "diagnosis.rs",
-        "(_, Access::Fetch { .. }) if filled_from.is_some() => Wrong::StaleInstruction,",
-        "(_, Access::Fetch { .. }) if false => Wrong::StaleInstruction,",
+        "(_, Access::Fetch { .. }) if filled_from.is_some() => ReportKind::StaleInstruction,",
+        "(_, Access::Fetch { .. }) if false => ReportKind::StaleInstruction,",
         "a fetch from a line of other memory is a stale-instruction, wherever the newest value is",
     ),
     killed(
@@ -146,14 +146,14 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "diagnosis.rs",
-        "(Newest::Overwritten(_) | Newest::Replaced, _) => Wrong::OldOverNewer,",
-        "(Newest::Overwritten(_) | Newest::Replaced, _) => Wrong::StaleRead,",
+        "(Newest::Overwritten(_) | Newest::Replaced, _) => ReportKind::OldOverNewer,",
+        "(Newest::Overwritten(_) | Newest::Replaced, _) => ReportKind::StaleRead,",
         "a read of an overwritten value is old-over-newer",
     ),
     killed(
         "diagnosis.rs",
-        "(Newest::Memory, _) if is_dma => Wrong::StaleAfterDma,",
-        "(Newest::Memory, _) if !is_dma => Wrong::StaleAfterDma,",
+        "(Newest::Memory, _) if is_dma => ReportKind::StaleAfterDma,",
+        "(Newest::Memory, _) if !is_dma => ReportKind::StaleAfterDma,",
         "stale-after-dma needs a write by a device",
     ),
     killed(

@@ -159,10 +159,10 @@ impl Request<'_> {
         let names = Names::of(vmlinux);
         let known = KernelPlaces::of(names.symbols(), vmlinux);
         known.note_what_lacks(&guest.files.image);
-        let apart = suppress::apart(&self.suppressions, &names);
+        let distinctions = suppress::distinctions(&self.suppressions, &names);
         let ram_base = self.board.peripherals.ram_base;
         let pages = page::functions(names.symbols(), vmlinux, ram_base);
-        let bases = Bases::new(&self.board, &boot, &known, &apart, pages, &patched);
+        let bases = Bases::new(&self.board, &boot, &known, &distinctions, pages, &patched);
         let campaign = Campaign {
             bases: &bases,
             command,

@@ -96,14 +96,14 @@ impl Request<'_> {
         let seeds: Vec<u32> = seeds.collect();
         let jobs = self.args.jobs.unwrap_or_else(default_jobs);
         let (command, counted, pages) = (plan.command, plan.counted, plan.pages);
-        let (apart, limit_s) = (&plan.apart, plan.limit_s);
+        let (distinctions, limit_s) = (&plan.distinctions, plan.limit_s);
         let found = parallel(&seeds, jobs, |seed| {
             let mut board = self.board.clone();
             board.core.victim_seed ^= seed;
             let plan = Plan {
                 command,
                 counted,
-                apart: apart.clone(),
+                distinctions: distinctions.clone(),
                 pages,
                 limit_s,
                 ends: &|_| false,

@@ -203,7 +203,7 @@ impl Shown<'_> {
         let mut number = 0;
         for group in self.reported() {
             number += 1;
-            let wrong = group.first.wrong.name();
+            let wrong = group.first.kind.name();
             let names = self.style.names;
             text.push_str(&format!(
                 "not ok {number} - {wrong}: used by {}, written by {}\n",

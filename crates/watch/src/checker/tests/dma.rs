@@ -3,7 +3,7 @@
 
 use crate::chaos::Chaos;
 use crate::checker::tests::scripted::{CALLERS, FUNCTION, LOADED, STORED, Scripted};
-use crate::checker::{Access, Checker, Path, Report, Wrong};
+use crate::checker::{Access, Checker, Path, Report, ReportKind};
 use crate::shared_tests::busy::{STORE, cached, cached_with};
 use crate::shared_tests::copier::Copier;
 use arm::{Bus as _, Event, Mva, Pa, Side, Width};
@@ -62,11 +62,11 @@ fn copy(machine: &mut Machine<Observed<Checker>>, copied: [u32; 3]) {
     machine.run_for(Duration::from_millis(2));
 }
 
-fn reported(machine: &Machine<Observed<Checker>>) -> Vec<(Wrong, bool)> {
+fn reported(machine: &Machine<Observed<Checker>>) -> Vec<(ReportKind, bool)> {
     let reports = machine.observer().reports();
     let of_dma = |access: Access| !access.is_by_core();
     reports
-        .map(|(report, _)| (report.wrong, of_dma(report.access)))
+        .map(|(report, _)| (report.kind, of_dma(report.access)))
         .collect()
 }
 
@@ -75,7 +75,7 @@ fn a_device_read_of_data_that_is_dirty_in_the_cache_is_reported() {
     let mut machine = board();
     let from = dirty(&machine);
     copy(&mut machine, [from, UNUSED, 256]);
-    assert_eq!(reported(&machine), [(Wrong::StaleDmaRead, true)]);
+    assert_eq!(reported(&machine), [(ReportKind::StaleDmaRead, true)]);
     let (report, _) = machine.observer().reports().next().unwrap();
     assert!(report.needed().contains("before the device reads memory"));
 }
@@ -85,7 +85,7 @@ fn a_write_back_over_data_from_a_device_is_reported() {
     let mut machine = board();
     let to = dirty(&machine);
     copy(&mut machine, [UNUSED, to, 256]);
-    assert_eq!(reported(&machine), [(Wrong::OldOverNewer, false)]);
+    assert_eq!(reported(&machine), [(ReportKind::OldOverNewer, false)]);
 }
 
 #[test]
@@ -108,8 +108,8 @@ fn the_checker_sees_bus_masters_under_chaos() {
     start(&mut machine, [from, UNUSED, 256]);
     machine.run_for(Duration::from_millis(2));
     let reports = machine.observer().inner.reports();
-    let wrongs: Vec<_> = reports.map(|(report, _)| report.wrong).collect();
-    assert_eq!(wrongs, [Wrong::StaleDmaRead]);
+    let wrongs: Vec<_> = reports.map(|(report, _)| report.kind).collect();
+    assert_eq!(wrongs, [ReportKind::StaleDmaRead]);
 }
 
 impl Scripted {
@@ -181,7 +181,7 @@ fn a_device_has_no_page_tables() {
     script.send(FUNCTION, store);
     script.transfers(100, 0x20_0000, &[0; 8], false);
     let (report, _) = script.checker.reports().next().unwrap();
-    assert_eq!(report.wrong, Wrong::StaleDmaRead);
+    assert_eq!(report.kind, ReportKind::StaleDmaRead);
     assert_eq!(report.trace.mapped, []);
 }
 
@@ -225,7 +225,7 @@ fn calls_with_small_numbers_are_not_calls_with_an_address_of_a_devices_data() {
     // The function's arguments are 0.
     script.called(CALLERS[0], |script| script.loaded(0, FUNCTION + 4));
     let (report, _) = script.checker.reports().next().unwrap();
-    assert_eq!(report.wrong, Wrong::StaleAfterDma);
+    assert_eq!(report.kind, ReportKind::StaleAfterDma);
     assert_eq!(report.trace.given, []);
 }
 
@@ -271,14 +271,13 @@ fn another_missing_operation_of_the_same_writer_is_reported_after_many_words() {
     // The same function writes past the cache, and the write buffer is not drained.
     script.puts(FUNCTION, base + 0x10_0000, 7);
     script.transfers(2000, 0x10_0000, &[0; 8], false);
-    let all: Vec<_> = script
-        .checker
-        .reports()
-        .map(|(r, n)| (r.wrong, n))
-        .collect();
+    let all: Vec<_> = script.checker.reports().map(|(r, n)| (r.kind, n)).collect();
     assert_eq!(
         all,
-        [(Wrong::LostByInvalidate, 64), (Wrong::StaleDmaRead, 1)]
+        [
+            (ReportKind::LostByInvalidate, 64),
+            (ReportKind::StaleDmaRead, 1)
+        ]
     );
 }
 
@@ -302,7 +301,7 @@ fn a_store_in_the_write_buffer_that_lands_on_a_devices_data() {
     let all: Vec<_> = script
         .checker
         .reports()
-        .map(|(r, _)| (r.wrong, r.needed()))
+        .map(|(r, _)| (r.kind, r.needed()))
         .collect();
     for (wrong, needed) in &all {
         assert!(
@@ -319,7 +318,7 @@ fn a_store_in_the_write_buffer_that_lands_on_a_devices_data() {
 /// Returns whether the report says that a pending write from the write buffer replaced the device's newer data. The
 /// checker reports this only when something uses the word.
 fn is_of_a_pending_write(report: &Report) -> bool {
-    report.wrong == Wrong::OldOverNewer
+    report.kind == ReportKind::OldOverNewer
         && report
             .needed()
             .contains("before the device writes to memory")
@@ -385,8 +384,12 @@ fn a_descriptor_that_a_device_writes_makes_entries_stale() {
         start(&mut machine, [UNUSED, 0x4000 + 4 * section, 1]);
         machine.run_for(Duration::from_micros(300));
         let first = machine.observer().reports().next();
-        let wrong = first.map(|(report, _)| report.wrong);
-        assert_eq!(wrong, Some(Wrong::StaleTranslation), "{board} {section}");
+        let wrong = first.map(|(report, _)| report.kind);
+        assert_eq!(
+            wrong,
+            Some(ReportKind::StaleTranslation),
+            "{board} {section}"
+        );
     }
 }
 

@@ -24,10 +24,10 @@ pub(crate) struct Scripted {
 }
 
 impl Scripted {
-    pub(crate) fn new(apart: &[u32]) -> Scripted {
+    pub(crate) fn new(distinctions: &[u32]) -> Scripted {
         let bus = SystemBus::new(&BoardSpec::named("sam9263").unwrap()).unwrap();
         let mut checker = Checker::new(&bus);
-        let callers: Vec<_> = apart.iter().map(|at| *at..*at + 0x100).collect();
+        let callers: Vec<_> = distinctions.iter().map(|at| *at..*at + 0x100).collect();
         checker.tell_apart(callers.into());
         Scripted {
             bus,
@@ -268,7 +268,7 @@ fn a_fetch_hides_no_load() {
     let all: Vec<_> = script
         .checker
         .reports()
-        .map(|(r, _)| r.wrong.name())
+        .map(|(r, _)| r.kind.name())
         .collect();
     assert_eq!(all, ["stale-instruction", "stale-read"]);
 }

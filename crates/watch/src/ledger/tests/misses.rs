@@ -2,7 +2,7 @@
 //! Small programs with known misses: the cycles and the evictor of each. They come from adversarial reviews.
 
 use super::ledger;
-use crate::ledger::{By, Kind, Miss, Missed};
+use crate::ledger::{Kind, Miss, MissCause, Missed};
 use arm::Counters;
 use board::boot::Boot;
 use board::{BoardSpec, Machine, Stop};
@@ -187,7 +187,7 @@ fn an_allocated_line_evicts_another_line() {
         .iter()
         .filter(|(m, _)| m.kind == Kind::Data)
         .collect();
-    let first = data.iter().filter(|(miss, _)| miss.by == By::First);
+    let first = data.iter().filter(|(miss, _)| miss.by == MissCause::First);
     assert_eq!(data.iter().map(|(_, missed)| missed.count).sum::<u64>(), 2);
     assert_eq!(first.map(|(_, missed)| missed.count).sum::<u64>(), 1);
 }
@@ -201,7 +201,7 @@ fn without_a_d_cache_no_store_misses() {
     }
 }
 
-fn of_kind(missed: &[(Miss, Missed)], kind: Kind) -> Vec<(By, Missed)> {
+fn of_kind(missed: &[(Miss, Missed)], kind: Kind) -> Vec<(MissCause, Missed)> {
     let of_kind = missed.iter().filter(|(miss, _)| miss.kind == kind);
     of_kind.map(|(miss, missed)| (miss.by, *missed)).collect()
 }
@@ -251,7 +251,7 @@ fn the_wait_for_a_pld_has_the_evictor_of_the_line() {
     .concat();
     let (missed, counters) = run("ixp425", &code, DCACHE | ICACHE, |_| CACHED);
     let by = |invalidated: bool| -> (u64, u64) {
-        let is = |by: &By| matches!(by, By::Invalidated(_)) == invalidated;
+        let is = |by: &MissCause| matches!(by, MissCause::Invalidated(_)) == invalidated;
         let data = of_kind(&missed, Kind::Data);
         let selected = data.iter().filter(|(by, _)| is(by));
         selected.fold((0, 0), |sum, (_, m)| (sum.0 + m.count, sum.1 + m.cycles))
@@ -283,13 +283,21 @@ fn a_locked_translation_survives_an_invalidate_of_all() {
     code.extend([0xe591_3000, NOP]);
     let (missed, _) = run("sam9263", &code, DCACHE | ICACHE, |_| CACHED);
     let walks = of_kind(&missed, Kind::Translation);
-    let count = |is: fn(&By) -> bool| -> u64 {
+    let count = |is: fn(&MissCause) -> bool| -> u64 {
         let selected = walks.iter().filter(|(by, _)| is(by));
         selected.map(|(_, missed)| missed.count).sum()
     };
     // The invalidate evicted the translation of the code. The translation of 6 MB replaced the translation of 5 MB.
-    assert_eq!(count(|by| matches!(by, By::Invalidated(_))), 1, "{walks:?}");
-    assert_eq!(count(|by| matches!(by, By::Replaced(_))), 1, "{walks:?}");
+    assert_eq!(
+        count(|by| matches!(by, MissCause::Invalidated(_))),
+        1,
+        "{walks:?}"
+    );
+    assert_eq!(
+        count(|by| matches!(by, MissCause::Replaced(_))),
+        1,
+        "{walks:?}"
+    );
 }
 
 /// Regression test: XScale's unlock sent no event.
@@ -307,7 +315,7 @@ fn an_unlocked_translation_is_evicted_by_an_invalidate_of_all() {
         let walks = of_kind(&missed, Kind::Translation);
         let invalidated = walks
             .iter()
-            .filter(|(by, _)| matches!(by, By::Invalidated(_)));
+            .filter(|(by, _)| matches!(by, MissCause::Invalidated(_)));
         let count: u64 = invalidated.map(|(_, missed)| missed.count).sum();
         assert_eq!(count, u64::from(unlocks), "{walks:?}");
     }

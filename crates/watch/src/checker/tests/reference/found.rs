@@ -12,7 +12,7 @@ fn reports(text: &str) -> Vec<&'static str> {
     if let Err(failure) = run(&program, &mut tally) {
         panic!("{}:\n{}", failure.sort, failure.text);
     }
-    let kinds = super::Wrong::ALL.map(|kind| kind.name());
+    let kinds = super::ReportKind::ALL.map(|kind| kind.name());
     let reports = tally.into_iter().filter(|(name, _)| kinds.contains(name));
     reports
         .flat_map(|(name, count)| std::iter::repeat_n(name, count as usize))

@@ -23,7 +23,7 @@ mod run;
 mod tables;
 mod words;
 
-use crate::checker::Wrong;
+use crate::checker::ReportKind;
 use program::Program;
 use run::{Failure, Tally, run};
 use std::collections::BTreeMap;
@@ -174,7 +174,7 @@ fn checker_and_reference_agree_on_random_programs() {
     }
     assert!(sorts.is_empty(), "checker and reference differ: {sorts:#?}");
     if plan.accesses.is_some() {
-        for kind in Wrong::ALL.map(Wrong::name) {
+        for kind in ReportKind::ALL.map(ReportKind::name) {
             let met = tally.get(kind).copied().unwrap_or(0);
             assert!(met >= OF_EACH_KIND, "{kind}: only {met} reports");
         }

@@ -125,7 +125,7 @@ fn finding(report: &Report) -> Finding {
         Newest::Replaced => unreachable!("the programs have no bus master"),
     };
     Finding {
-        kind: report.wrong.name(),
+        kind: report.kind.name(),
         mva: report.mva.0,
         pa: report.pa.0,
         width: report.width.bytes(),
