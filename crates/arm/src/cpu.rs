@@ -9,7 +9,7 @@ use crate::cpu::cp15::{Cp15, Rows};
 use crate::cpu::debug::Watch;
 use crate::cpu::exception::Exception;
 use crate::dcache::DCache;
-use crate::fcse::Relocation;
+use crate::fcse::{Fcse, Relocation};
 use crate::icache::ICache;
 use crate::isa::{DecodeTable, Op};
 use crate::mmu::{Fault, Mmu, Resolved};
@@ -46,18 +46,19 @@ pub enum Exit {
 
 /// Source of the next instructions.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub(crate) struct FetchState {
-    /// Address within the current line; [`NO_LINE`] makes the next fetch look the line up.
-    line_pc: u32,
     /// Slot of the current line's operations.
     pub(crate) slot: usize,
+    /// Address within the current line; [`NO_LINE`] makes the next fetch look the line up.
+    line_pc: u32,
     /// 4 KB page (VA[31:12]) and translation epoch in which cacheable fetches were last allowed.
     pub(crate) page: u32,
     pub(crate) epoch: u64,
-    /// Instruction set state of the running loop; a change of it ends the loop.
-    thumb: bool,
     /// Translation of the last fetch that needed one.
     pub(crate) resolved: Resolved,
+    /// Instruction set state of the running loop; a change of it ends the loop.
+    thumb: bool,
 }
 
 /// Matches no pc, because bit 0 of a pc is clear.
@@ -92,12 +93,9 @@ pub struct Cpu<B: Bus> {
     /// CPSR bits 26:0 (mode, T, I, F, J).
     pub(crate) control: u32,
 
-    // FCSE: fcse.rs, cpu/cp15.rs (data), cpu/fetch.rs (instructions). Source of instructions: cpu.rs, cpu/fetch.rs.
-    pub(crate) data_relocation: Relocation,
+    // FCSE: fcse.rs. PID writes: cpu/cp15.rs. Source of instructions: cpu.rs, cpu/fetch.rs.
+    pub(crate) fcse: Fcse,
     pub(crate) fetch: FetchState,
-    /// FCSE of the next instruction and of the one after it: both are fetched already.
-    pub(crate) fetch_relocation: Relocation,
-    pub(crate) following_relocation: Relocation,
 
     // Caches: icache.rs, filled in cpu/fetch.rs; dcache.rs, filled in cpu/memory.rs; maintained in cpu/cp15.rs.
     pub(crate) icache: ICache<B>,
@@ -199,9 +197,7 @@ impl<B: Bus> Cpu<B> {
                 thumb: false,
                 resolved: Resolved::default(),
             },
-            data_relocation: Relocation::default(),
-            fetch_relocation: Relocation::default(),
-            following_relocation: Relocation::default(),
+            fcse: Fcse::default(),
             waiting: false,
             signals: Signals::default(),
             exit: None,
@@ -281,7 +277,7 @@ impl<B: Bus> Cpu<B> {
         self.horizon = limit.min(self.bus.next_event());
         // After a PID write, one instruction at a time: while it executes, the third one after the write is fetched.
         let (from, pid) = (self.pc, self.cp15.pid);
-        let old_pid = self.fetched_under_old_pid();
+        let old_pid = self.fcse.fetched_under_old_pid();
         if old_pid {
             self.horizon = 0;
         }
@@ -402,7 +398,7 @@ impl<B: Bus> Cpu<B> {
     #[inline(always)]
     fn enter_line<const THUMB: bool>(&mut self, pc: u32) -> Result<(), Fault> {
         if self.is_page_known(pc) {
-            let mva = self.fetch_relocation.apply(Va(pc));
+            let mva = self.fcse.fetch(Va(pc));
             if let Some(slot) = self.icache.hint(mva, THUMB) {
                 debug_assert!(self.icache.prefetch.is_none());
                 self.fetch.line_pc = pc;
@@ -426,7 +422,7 @@ impl<B: Bus> Cpu<B> {
     #[inline(never)]
     fn enter_line_anew(&mut self, pc: u32, thumb: bool) -> Result<(), Fault> {
         let before = self.cycles;
-        let mva = self.fetch_relocation.apply(Va(pc));
+        let mva = self.fcse.fetch(Va(pc));
         if !self.is_page_known(pc) && !self.is_page_cached(pc, mva)? {
             let line = self.prefetch(mva, self.fetch.resolved, thumb)?;
             self.wait_for_instruction(self.cycles - before);

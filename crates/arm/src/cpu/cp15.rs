@@ -11,7 +11,6 @@ use crate::bus::Bus;
 use crate::config::Config;
 use crate::cpu::{Cpu, Exit};
 use crate::dcache::Dirty;
-use crate::fcse::Relocation;
 use crate::icache;
 use crate::isa::Version;
 use crate::mmu::Control;
@@ -312,7 +311,7 @@ impl<B: Bus> Cpu<B> {
         self.icache.victim.set_round_robin(round_robin);
         self.icache.prefetch = None;
         self.control_changed();
-        self.data_relocation = Relocation::new(self.cp15.pid, value & 1 != 0);
+        self.fcse.set(self.cp15.pid, value & 1 != 0);
         if mmu_changed {
             self.refill_pipeline();
         }
@@ -339,7 +338,7 @@ impl<B: Bus> Cpu<B> {
         self.cp15.pid = value & 0xfe00_0000;
         self.counters.pid_writes += 1;
         self.cp15.xscale.branches.forget();
-        self.data_relocation = Relocation::new(self.cp15.pid, self.cp15.sctlr & 1 != 0);
+        self.fcse.set(self.cp15.pid, self.cp15.sctlr & 1 != 0);
         self.horizon = 0;
     }
 

@@ -164,7 +164,7 @@ impl<B: Bus> Cpu<B> {
 
     /// Modified virtual address of a data access to `va`.
     pub fn debug_mva(&self, va: Va) -> Mva {
-        self.data_relocation.apply(va)
+        self.fcse.data(va)
     }
 }
 

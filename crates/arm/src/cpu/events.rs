@@ -172,7 +172,7 @@ impl<B: Bus> Cpu<B> {
 
     /// Reports the instruction at `pc` in the current line, which is about to execute.
     pub(crate) fn tell_fetch(&mut self, pc: u32) {
-        let mva = self.fetch_relocation.apply(crate::addr::Va(pc));
+        let mva = self.fcse.fetch(crate::addr::Va(pc));
         let thumb = self.control & psr::T != 0;
         let word = self.icache.word(self.fetch.slot, pc, thumb);
         let pa = self.fetch.resolved.pa(mva);

@@ -10,31 +10,22 @@ use crate::observe::{Cause, Event, Side};
 use crate::psr;
 
 impl<B: Bus> Cpu<B> {
-    /// Whether the pipeline holds an instruction that was fetched before a PID write. The two instructions
-    /// after the write are such, unless a branch or an exception flushes the pipeline (`DDI0198D 2.3.13`).
-    pub(crate) fn fetched_under_old_pid(&self) -> bool {
-        [self.fetch_relocation, self.following_relocation] != [self.data_relocation; 2]
-    }
-
     /// Moves the pipeline on: the instruction at `from` has executed, and `third`, two after it, was fetched.
     pub(crate) fn advance_fetches(&mut self, from: u32, third: Relocation) {
         let size = if self.control & psr::T != 0 { 2 } else { 4 };
         if self.pc != from.wrapping_add(size) {
             self.refill_pipeline();
-        } else if self.fetch_relocation != self.following_relocation {
-            self.fetch_relocation = self.following_relocation;
+        } else if self.fcse.advance() {
             self.refetch();
         }
-        self.following_relocation = third;
+        self.fcse.set_following(third);
     }
 
     /// Flushes the pipeline. The next instructions are fetched under the current PID.
     #[cold]
     pub(crate) fn refill_pipeline(&mut self) {
         self.icache.prefetch = None;
-        if self.fetched_under_old_pid() {
-            self.fetch_relocation = self.data_relocation;
-            self.following_relocation = self.data_relocation;
+        if self.fcse.refill() {
             self.refetch();
         }
     }

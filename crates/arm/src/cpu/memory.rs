@@ -41,7 +41,7 @@ impl<B: Bus> Cpu<B> {
 
     #[inline(always)]
     fn data_mva(&self, va: u32) -> Mva {
-        self.data_relocation.apply(Va(va))
+        self.fcse.data(Va(va))
     }
 
     /// Returns the word that holds `mva`, if a grant allows the read. `misaligned` is the mask of the address bits

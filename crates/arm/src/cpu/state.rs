@@ -30,7 +30,7 @@ crate::state!(FetchState: line_pc, page, epoch, thumb, resolved; slot);
 crate::state!(
     Cpu<B: Bus>:
     r, pc, flags, control, banked, other_r8_12, spsr,
-    cycles, interlock, fetch, data_relocation, fetch_relocation, following_relocation,
+    cycles, interlock, fetch, fcse,
     waiting, signals, abort_chain, cp15, mmu, icache, dcache, biu, counters, bus;
     horizon, exit, config, decode, cp15_rows, watch
     => restored
@@ -64,9 +64,7 @@ impl<B: Bus> Cpu<B> {
             horizon: self.horizon,
             interlock: self.interlock,
             fetch: self.fetch,
-            data_relocation: self.data_relocation,
-            fetch_relocation: self.fetch_relocation,
-            following_relocation: self.following_relocation,
+            fcse: self.fcse,
             waiting: self.waiting,
             signals: self.signals,
             exit: self.exit,
@@ -111,7 +109,7 @@ impl<B: Bus> Cpu<B> {
                     "the current line is in another instruction set state",
                 ));
             }
-            let mva = self.fetch_relocation.apply(Va(line_pc));
+            let mva = self.fcse.fetch(Va(line_pc));
             let line = self.icache.find(mva);
             let line = line.ok_or(Damaged("the current line is not in the I-cache"))?;
             self.fetch.slot = self.icache.enter(line, thumb);

@@ -12,7 +12,7 @@ impl<B: Bus> Cpu<B> {
         let (pc, thumb) = (self.pc, self.fetch.thumb);
         let size = if thumb { 2 } else { 4 };
         if (pc ^ self.fetch.line_pc) & LINE == 0 {
-            let line = self.icache.find(self.fetch_relocation.apply(Va(pc)));
+            let line = self.icache.find(self.fcse.fetch(Va(pc)));
             assert_eq!(line, Some(self.fetch.slot), "the current line went away");
         } else if let Err(fault) = self.enter_line_anew(pc, thumb) {
             return self.prefetch_abort(fault);

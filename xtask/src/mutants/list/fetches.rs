@@ -246,20 +246,20 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "cpu/fetch.rs",
-        "        self.icache.prefetch = None;\n        if self.fetched",
-        "        if self.fetched",
+        "        self.icache.prefetch = None;\n        if self.fcse",
+        "        if self.fcse",
         "refilling the pipeline empties the prefetch buffer",
     ),
     killed(
         "cpu/fetch.rs",
-        "            self.fetch_relocation = self.following_relocation;\n            self.refetch();",
-        "            self.fetch_relocation = self.following_relocation;",
+        "self.fcse.advance() {\n            self.refetch();",
+        "self.fcse.advance() {",
         "after a change of PID line and page are looked up again",
     ),
     killed(
         "cpu/fetch.rs",
-        "            self.following_relocation = self.data_relocation;\n            self.refetch();",
-        "            self.following_relocation = self.data_relocation;",
+        "self.fcse.refill() {\n            self.refetch();",
+        "self.fcse.refill() {",
         "refilling the pipeline under another PID looks up line and page again",
     ),
     killed(
@@ -270,8 +270,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "cpu/cp15.rs",
-        "        self.cp15.xscale.branches.forget();\n        self.data_relocation = Relocation::new(self.cp15.pid, self.cp15.sctlr & 1 != 0);\n        self.horizon = 0;",
-        "        self.cp15.xscale.branches.forget();\n        self.data_relocation = Relocation::new(self.cp15.pid, self.cp15.sctlr & 1 != 0);",
+        "        self.cp15.xscale.branches.forget();\n        self.fcse.set(self.cp15.pid, self.cp15.sctlr & 1 != 0);\n        self.horizon = 0;",
+        "        self.cp15.xscale.branches.forget();\n        self.fcse.set(self.cp15.pid, self.cp15.sctlr & 1 != 0);",
         "a PID write ends the instruction loop",
     ),
     killed(
