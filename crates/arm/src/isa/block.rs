@@ -134,7 +134,7 @@ impl<B: Bus> Cpu<B> {
     /// Stores the registers of `list` into a D-cache line, from word `first` on.
     #[inline(always)]
     fn store_registers(&mut self, line: usize, first: usize, list: u32) {
-        let words = self.dcache.words_to_write(line, first, list.count_ones());
+        let words = self.memory.words_to_write(line, first, list.count_ones());
         for (word, register) in words.iter_mut().zip(registers(list)) {
             *word = self.r[register];
         }

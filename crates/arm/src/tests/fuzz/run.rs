@@ -144,12 +144,12 @@ pub fn ram(core: &'static Core, program: &Program) -> Vec<u32> {
 
 /// State of the TLB, caches and write buffer, and sum of the transactions.
 pub fn inside<const PLAIN: bool>(cpu: &mut Cpu<FuzzBus<PLAIN>>) -> [Vec<u8>; 5] {
-    cpu.biu.retire(&mut cpu.bus, cpu.cycles);
+    cpu.memory.issue_writes(&mut cpu.bus, cpu.cycles);
     let parts: [&dyn State; 5] = [
-        &cpu.mmu.tlbs,
-        &cpu.icache,
-        &cpu.dcache,
-        &cpu.biu,
+        &cpu.mmu().tlbs,
+        cpu.icache(),
+        cpu.dcache(),
+        cpu.biu(),
         &cpu.bus.log,
     ];
     parts.map(|part| {
