@@ -13,7 +13,7 @@ use crate::memory::fetch::{FetchState, NO_LINE};
 use crate::mmu::Fault;
 use crate::model::{Behaviour, Timing};
 use crate::observe::Cause;
-use crate::psr;
+use crate::psr::{self, Banks};
 
 /// Marker: the access faulted and the exception has been entered. The instruction must return at once and leave every
 /// register as it was (base-restored abort model).
@@ -53,11 +53,11 @@ pub struct Cpu<B: Bus> {
     /// Registers of the current mode. `r[15]` is the pc as an operand reads it (instruction + 8, or + 4 in Thumb).
     pub(crate) r: [u32; 16],
 
-    // Time: cpu/time.rs. End of the loop: cpu.rs, `bus_used` in memory/data.rs. Pending results: cpu/interlock.rs.
+    // Time: cpu/time.rs. End of the loop: cpu.rs, cpu/cp15.rs. Pending results: cpu/interlock.rs.
     /// Core cycles since power-on.
     pub(crate) cycles: u64,
     /// The loop ends when `cycles` reaches this; zero ends it after the current instruction.
-    pub(crate) horizon: u64,
+    horizon: u64,
     pub(crate) interlock: Interlock,
 
     // Next instruction and CPSR: cpu.rs, isa/branch.rs, cpu/exception.rs, psr.rs. Flags: isa/.
@@ -76,18 +76,13 @@ pub struct Cpu<B: Bus> {
     pub(crate) memory: MemoryPath<B>,
 
     // Registers and SPSRs of the other modes: psr.rs.
-    /// r13 and r14 of each bank except the current one.
-    pub(crate) banked: [[u32; 2]; 6],
-    /// r8 to r12 of the bank that is not current: FIQ's, or in FIQ mode those of the other modes.
-    pub(crate) other_r8_12: [u32; 5],
-    /// SPSR of each bank; index 0 is unused.
-    pub(crate) spsr: [u32; 6],
+    pub(crate) banks: Banks,
 
     // Wait for interrupt and exits: cpu.rs, cpu/cp15.rs. Signals: `slice`. Prefetch aborts in a row: `prefetch_abort`.
-    pub(crate) waiting: bool,
+    waiting: bool,
     /// Signals as last sampled.
     signals: Signals,
-    pub(crate) exit: Option<Exit>,
+    exit: Option<Exit>,
     /// Instruction count at the last prefetch abort, and number of prefetch aborts at this count.
     abort_chain: (u64, u32),
 
@@ -99,7 +94,7 @@ pub struct Cpu<B: Bus> {
     pub(crate) config: Config,
     pub(crate) cp15: Cp15,
     pub(crate) decode: DecodeTable<B>,
-    pub(crate) cp15_rows: &'static Rows<B>,
+    cp15_rows: &'static Rows<B>,
     /// The memory system outside the core.
     pub bus: B,
 }
@@ -153,9 +148,7 @@ impl<B: Bus> Cpu<B> {
             pc: 0,
             flags: 0,
             control: psr::I | psr::F | 0x13,
-            banked: [[0; 2]; 6],
-            other_r8_12: [0; 5],
-            spsr: [0; 6],
+            banks: Banks::default(),
             cycles: 0,
             horizon: 0,
             interlock: Interlock::NONE,
@@ -241,6 +234,18 @@ impl<B: Bus> Cpu<B> {
             self.advance_fetches(from, third);
         }
         self.exit.take()
+    }
+
+    /// Adapts the horizon after a bus access, which may have changed the next event of a device.
+    #[inline(always)]
+    pub(crate) fn bus_used(&mut self) {
+        self.horizon = self.horizon.min(self.bus.next_event());
+    }
+
+    /// Ends the loop after the current instruction.
+    #[inline(always)]
+    pub(crate) fn end_loop(&mut self) {
+        self.horizon = 0;
     }
 
     fn sleep(&mut self, limit: u64) -> Option<Exit> {

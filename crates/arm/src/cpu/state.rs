@@ -24,7 +24,7 @@ impl State for Interlock {
 
 crate::state!(
     Cpu<B: Bus>:
-    r, pc, flags, control, banked, other_r8_12, spsr,
+    r, pc, flags, control, banks,
     cycles, interlock, fetch, fcse,
     waiting, signals, abort_chain, cp15, memory, counters, bus;
     horizon, exit, config, decode, cp15_rows
@@ -49,9 +49,7 @@ impl<B: Bus> Cpu<B> {
             pc: self.pc,
             flags: self.flags,
             control: self.control,
-            banked: self.banked,
-            other_r8_12: self.other_r8_12,
-            spsr: self.spsr,
+            banks: self.banks,
             cycles: self.cycles,
             horizon: self.horizon,
             interlock: self.interlock,

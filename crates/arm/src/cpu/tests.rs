@@ -7,6 +7,17 @@ use crate::memory::debug::Watchpoint;
 use crate::tests::bus::{ObservedBus, TestBus};
 use crate::tests::core::{COARSE, FINE, arm, machine, mapped, mapped_on, steps};
 
+/// For the tests of other folders.
+impl<B: Bus> Cpu<B> {
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.waiting
+    }
+
+    pub(crate) fn take_exit(&mut self) -> Option<Exit> {
+        self.exit.take()
+    }
+}
+
 #[test]
 fn code_continues_in_the_next_tiny_page_wherever_it_is_mapped() {
     let mut cpu = mapped();

@@ -148,12 +148,6 @@ impl<B: Bus> Cpu<B> {
         Ok(old)
     }
 
-    /// Adapts the horizon after a bus access, which may have changed the next event of a device.
-    #[inline(always)]
-    pub(crate) fn bus_used(&mut self) {
-        self.horizon = self.horizon.min(self.bus.next_event());
-    }
-
     /// Translates and checks. Enters the data abort if that fails.
     pub(super) fn access(&mut self, mva: Mva, kind: Kind, privileged: bool) -> Access<Resolved> {
         match self.translate(mva, kind, privileged) {

@@ -76,7 +76,7 @@ impl<B: Bus> Cpu<B> {
         if !self.memory.watch.points.is_empty()
             && self.memory.watch.note(mva, bytes, kind == Kind::Write)
         {
-            self.horizon = 0;
+            self.end_loop();
         }
     }
 

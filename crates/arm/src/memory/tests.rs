@@ -215,7 +215,7 @@ fn a_wait_for_interrupt_begins_when_everything_is_written() {
         assert!(cpu.store(BUFFERED + 4 * n, Width::Word, 7).is_ok());
     }
     cpu.cp15_write(0, 7, 0, 4, 0);
-    assert!(cpu.waiting);
+    assert!(cpu.is_waiting());
     assert_eq!(cpu.bus.word(0x2_0008), 7);
 }
 

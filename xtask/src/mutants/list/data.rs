@@ -55,7 +55,7 @@ pub const MUTANTS: &[Mutant] = &[
         "a stored translation is used only if it allows the access",
     ),
     killed(
-        "memory/data.rs",
+        "cpu.rs",
         "self.horizon = self.horizon.min(self.bus.next_event());",
         "",
         "an access may change the time of the bus's next event",

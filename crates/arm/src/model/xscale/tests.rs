@@ -141,7 +141,7 @@ fn the_monitoring_unit_counts_cycles_and_says_when_they_went_round() {
         others.map(|register| read(&mut cpu, register)),
         [0, u32::MAX, 0, 0]
     );
-    assert_eq!(cpu.exit, None);
+    assert_eq!(cpu.take_exit(), None);
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn apply<const PLAIN: bool>(cpu: &mut Cpu<FuzzBus<PLAIN>>, act: &Act) {
         }
         Act::Restore => {}
     }
-    cpu.exit = None;
+    cpu.take_exit();
     cpu.bus.seen.clear();
 }
 

@@ -186,7 +186,7 @@ impl Bench {
         (self.cpu.pc, self.cpu.r[15]) = (HERE + 4, HERE + 8);
         self.cpu.cycles += op.cycles();
         (op.exec)(&mut self.cpu, op);
-        self.cpu.exit = None;
+        self.cpu.take_exit();
     }
 
     /// Transactions on the bus, without table walks.
