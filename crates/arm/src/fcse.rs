@@ -61,6 +61,7 @@ impl Fcse {
     }
 
     /// Changes the PID register or SCTLR.M, for data accesses and for instructions that are not fetched yet.
+    #[inline]
     pub fn set(&mut self, register: u32, mmu_on: bool) {
         self.data = Relocation::new(register, mmu_on);
     }
@@ -73,6 +74,7 @@ impl Fcse {
     }
 
     /// Moves the pipeline on by an instruction. Returns whether the next one has another PID.
+    #[inline]
     pub fn advance(&mut self) -> bool {
         let changed = self.fetch != self.following;
         self.fetch = self.following;
@@ -81,6 +83,9 @@ impl Fcse {
 
     /// Flushes the pipeline: the next instructions are fetched under the current PID. Returns whether the PID
     /// of any of them changes.
+    ///
+    /// Every branch contains this code. As a call, it would make each branch save registers of the host.
+    #[inline]
     pub fn refill(&mut self) -> bool {
         let changed = self.fetched_under_old_pid();
         self.fetch = self.data;
@@ -89,6 +94,7 @@ impl Fcse {
     }
 
     /// Sets the PID of the instruction after the next one.
+    #[inline]
     pub fn set_following(&mut self, following: Relocation) {
         self.following = following;
     }

@@ -61,6 +61,7 @@ impl FetchState {
     }
 
     /// Makes the next instruction look up its line and its translation.
+    #[inline]
     fn forget(&mut self) {
         self.line_pc = NO_LINE;
         self.epoch = u64::MAX;
