@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The processor: registers, the instruction loop, and the connection of the units.
 
-use crate::addr::Va;
 use crate::bus::{Bus, Signals};
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::cpu::cp15::{Cp15, Rows};
-use crate::cpu::debug::Watch;
 use crate::cpu::exception::Exception;
-use crate::dcache::DCache;
-use crate::fcse::Relocation;
-use crate::icache::ICache;
+use crate::fcse::{Fcse, Relocation};
 use crate::isa::{DecodeTable, Op};
-use crate::mmu::{Fault, Mmu, Resolved};
+use crate::memory::MemoryPath;
+use crate::memory::fetch::{FetchState, NO_LINE};
+use crate::mmu::Fault;
 use crate::model::{Behaviour, Timing};
 use crate::observe::Cause;
-use crate::psr;
-use crate::write_buffer::Biu;
+use crate::psr::{self, Banks};
 
 /// Marker: the access faulted and the exception has been entered. The instruction must return at once and leave every
 /// register as it was (base-restored abort model).
@@ -44,27 +41,6 @@ pub enum Exit {
     },
 }
 
-/// Source of the next instructions.
-#[derive(Clone, Copy)]
-pub(crate) struct FetchState {
-    /// Address within the current line; [`NO_LINE`] makes the next fetch look the line up.
-    line_pc: u32,
-    /// Slot of the current line's operations.
-    pub(crate) slot: usize,
-    /// 4 KB page (VA[31:12]) and translation epoch in which cacheable fetches were last allowed.
-    pub(crate) page: u32,
-    pub(crate) epoch: u64,
-    /// Instruction set state of the running loop; a change of it ends the loop.
-    thumb: bool,
-    /// Translation of the last fetch that needed one.
-    pub(crate) resolved: Resolved,
-}
-
-/// Matches no pc, because bit 0 of a pc is clear.
-const NO_LINE: u32 = 1;
-/// Address bits that are equal for all addresses of a line.
-const LINE: u32 = !0x1e;
-
 /// An ARM9-class core: everything inside its bus interface.
 ///
 /// The comment above each group of fields is an index: it names the files that define the fields and change them. The
@@ -77,11 +53,11 @@ pub struct Cpu<B: Bus> {
     /// Registers of the current mode. `r[15]` is the pc as an operand reads it (instruction + 8, or + 4 in Thumb).
     pub(crate) r: [u32; 16],
 
-    // Time: cpu/time.rs. End of the loop: cpu.rs, `bus_used` in cpu/memory.rs. Pending results: cpu/interlock.rs.
+    // Time: cpu/time.rs. End of the loop: cpu.rs, cpu/cp15.rs. Pending results: cpu/interlock.rs.
     /// Core cycles since power-on.
     pub(crate) cycles: u64,
     /// The loop ends when `cycles` reaches this; zero ends it after the current instruction.
-    pub(crate) horizon: u64,
+    horizon: u64,
     pub(crate) interlock: Interlock,
 
     // Next instruction and CPSR: cpu.rs, isa/branch.rs, cpu/exception.rs, psr.rs. Flags: isa/.
@@ -92,46 +68,33 @@ pub struct Cpu<B: Bus> {
     /// CPSR bits 26:0 (mode, T, I, F, J).
     pub(crate) control: u32,
 
-    // FCSE: fcse.rs, cpu/cp15.rs (data), cpu/fetch.rs (instructions). Source of instructions: cpu.rs, cpu/fetch.rs.
-    pub(crate) data_relocation: Relocation,
+    // FCSE: fcse.rs. PID writes: cpu/cp15.rs. Source of instructions: cpu.rs, memory/fetch.rs.
+    pub(crate) fcse: Fcse,
     pub(crate) fetch: FetchState,
-    /// FCSE of the next instruction and of the one after it: both are fetched already.
-    pub(crate) fetch_relocation: Relocation,
-    pub(crate) following_relocation: Relocation,
 
-    // Caches: icache.rs, filled in cpu/fetch.rs; dcache.rs, filled in cpu/memory.rs; maintained in cpu/cp15.rs.
-    pub(crate) icache: ICache<B>,
-    pub(crate) dcache: DCache,
+    // MMU, caches, write buffer: memory.rs lists the units and the files that use them.
+    pub(crate) memory: MemoryPath<B>,
 
     // Registers and SPSRs of the other modes: psr.rs.
-    /// r13 and r14 of each bank except the current one.
-    pub(crate) banked: [[u32; 2]; 6],
-    /// r8 to r12 of the bank that is not current: FIQ's, or in FIQ mode those of the other modes.
-    pub(crate) other_r8_12: [u32; 5],
-    /// SPSR of each bank; index 0 is unused.
-    pub(crate) spsr: [u32; 6],
+    pub(crate) banks: Banks,
 
     // Wait for interrupt and exits: cpu.rs, cpu/cp15.rs. Signals: `slice`. Prefetch aborts in a row: `prefetch_abort`.
-    pub(crate) waiting: bool,
+    waiting: bool,
     /// Signals as last sampled.
     signals: Signals,
-    pub(crate) exit: Option<Exit>,
+    exit: Option<Exit>,
     /// Instruction count at the last prefetch abort, and number of prefetch aborts at this count.
     abort_chain: (u64, u32),
 
-    // Counters: counters.rs. MMU, TLBs and grants: mmu.rs. Write buffer and bus: write_buffer.rs, bus.rs.
+    // Counters: counters.rs.
     /// Event counts and cycle sums. Only power-on clears them.
     pub counters: Counters,
-    pub(crate) mmu: Mmu,
-    pub(crate) biu: Biu,
 
-    // Configuration: config.rs, model/. CP15: cpu/cp15.rs, model/ (rows). Decoder: isa/table.rs. Watchpoints:
-    // cpu/debug.rs.
+    // Configuration: config.rs, model/. CP15: cpu/cp15.rs, model/ (rows). Decoder: isa/table.rs. Bus: bus.rs.
     pub(crate) config: Config,
     pub(crate) cp15: Cp15,
     pub(crate) decode: DecodeTable<B>,
-    pub(crate) cp15_rows: &'static Rows<B>,
-    pub(crate) watch: Watch,
+    cp15_rows: &'static Rows<B>,
     /// The memory system outside the core.
     pub bus: B,
 }
@@ -185,47 +148,20 @@ impl<B: Bus> Cpu<B> {
             pc: 0,
             flags: 0,
             control: psr::I | psr::F | 0x13,
-            banked: [[0; 2]; 6],
-            other_r8_12: [0; 5],
-            spsr: [0; 6],
+            banks: Banks::default(),
             cycles: 0,
             horizon: 0,
             interlock: Interlock::NONE,
-            fetch: FetchState {
-                line_pc: NO_LINE,
-                slot: 0,
-                page: 0,
-                epoch: u64::MAX,
-                thumb: false,
-                resolved: Resolved::default(),
-            },
-            data_relocation: Relocation::default(),
-            fetch_relocation: Relocation::default(),
-            following_relocation: Relocation::default(),
+            fetch: FetchState::new(),
+            fcse: Fcse::default(),
             waiting: false,
             signals: Signals::default(),
             exit: None,
             abort_chain: (0, 0),
             cp15: Cp15::new(&config),
-            mmu: Mmu::new(config.core, config.victims),
-            icache: ICache::new(
-                config.icache,
-                config.core.replacement,
-                config.victims,
-                config.victim_seed,
-                undecoded,
-            ),
-            dcache: DCache::new(
-                config.dcache,
-                config.core.replacement,
-                config.victims,
-                config.victim_seed,
-            )
-            .with_mini(config.core.mini_cache),
-            biu: Biu::new(config.cost.bus_sync, config.core.buffers),
+            memory: MemoryPath::new(&config, undecoded),
             decode: DecodeTable::new(config.core),
             cp15_rows: config.core.cp15(),
-            watch: Watch::default(),
             counters: Counters::default(),
             config,
             bus,
@@ -263,7 +199,7 @@ impl<B: Bus> Cpu<B> {
 
     /// Runs until the next event, the next interrupt, or `limit`.
     fn slice(&mut self, limit: u64) -> Option<Exit> {
-        self.biu.retire(&mut self.bus, self.cycles);
+        self.memory.issue_writes(&mut self.bus, self.cycles);
         let signals = self.bus.advance(self.cycles);
         self.signals = signals;
         if signals.attention {
@@ -281,14 +217,14 @@ impl<B: Bus> Cpu<B> {
         self.horizon = limit.min(self.bus.next_event());
         // After a PID write, one instruction at a time: while it executes, the third one after the write is fetched.
         let (from, pid) = (self.pc, self.cp15.pid);
-        let old_pid = self.fetched_under_old_pid();
+        let old_pid = self.fcse.fetched_under_old_pid();
         if old_pid {
             self.horizon = 0;
         }
-        self.fetch.thumb = self.control & psr::T != 0;
+        self.fetch.set_thumb(self.control & psr::T != 0);
         if !B::SHORTCUTS {
             self.execute_plainly();
-        } else if self.fetch.thumb {
+        } else if self.fetch.thumb() {
             self.execute::<true>();
         } else {
             self.execute::<false>();
@@ -298,6 +234,18 @@ impl<B: Bus> Cpu<B> {
             self.advance_fetches(from, third);
         }
         self.exit.take()
+    }
+
+    /// Adapts the horizon after a bus access, which may have changed the next event of a device.
+    #[inline(always)]
+    pub(crate) fn bus_used(&mut self) {
+        self.horizon = self.horizon.min(self.bus.next_event());
+    }
+
+    /// Ends the loop after the current instruction.
+    #[inline(always)]
+    pub(crate) fn end_loop(&mut self) {
+        self.horizon = 0;
     }
 
     fn sleep(&mut self, limit: u64) -> Option<Exit> {
@@ -311,27 +259,21 @@ impl<B: Bus> Cpu<B> {
         None
     }
 
-    /// Makes the next instruction look up its line and its translation again.
-    pub(crate) fn refetch(&mut self) {
-        self.fetch.line_pc = NO_LINE;
-        self.fetch.epoch = u64::MAX;
-    }
-
     /// Updates what depends on mode, T, I and F: privilege of accesses, sampling of interrupts, instruction set
     /// state. Must be called after each change of these bits. Masking needs no action, nor does unmasking while no
     /// interrupt is pending: the bus announces new interrupts.
     pub(crate) fn context_changed(&mut self) {
         let privileged = self.control & psr::MODE != 0x10;
-        if privileged != self.mmu.privileged() {
-            self.mmu.set_privileged(privileged);
-            self.fetch.line_pc = NO_LINE;
+        if privileged != self.memory.privileged() {
+            self.memory.set_privileged(privileged);
+            self.fetch.leave_line();
         }
         let irq = self.signals.irq && self.control & psr::I == 0;
         let fiq = self.signals.fiq && self.control & psr::F == 0;
         let thumb = self.control & psr::T != 0;
-        if irq || fiq || thumb != self.fetch.thumb {
+        if irq || fiq || thumb != self.fetch.thumb() {
             self.horizon = 0;
-            self.fetch.line_pc = NO_LINE;
+            self.fetch.leave_line();
         }
     }
 
@@ -344,10 +286,10 @@ impl<B: Bus> Cpu<B> {
         let mut count = 0;
         let mut fault = None;
         let mut expected = NO_LINE;
-        let mut ahead = self.icache.op::<THUMB>(0, 0);
+        let mut ahead = self.any_op::<THUMB>();
         loop {
             let pc = self.pc;
-            if (pc ^ self.fetch.line_pc) & LINE != 0 {
+            if !self.fetch.holds(pc) {
                 if let Err(aborted) = self.enter_line::<THUMB>(pc) {
                     fault = Some(aborted);
                     break;
@@ -357,10 +299,10 @@ impl<B: Bus> Cpu<B> {
             let op = if expected == pc {
                 ahead
             } else {
-                self.icache.op::<THUMB>(self.fetch.slot, pc)
+                self.current_op::<THUMB>(pc)
             };
             expected = pc.wrapping_add(size);
-            ahead = self.icache.op::<THUMB>(self.fetch.slot, expected);
+            ahead = self.current_op::<THUMB>(expected);
             self.pc = expected;
             self.r[15] = expected.wrapping_add(size);
             count += 1;
@@ -388,70 +330,20 @@ impl<B: Bus> Cpu<B> {
     fn decode_and_execute(&mut self, _: Op<B>) {
         let thumb = self.control & psr::T != 0;
         let pc = self.pc.wrapping_sub(if thumb { 2 } else { 4 });
-        let word = self.icache.word(self.fetch.slot, pc, thumb);
+        let word = self.current_word(pc, thumb);
         let op = if thumb {
             self.decode.thumb((word >> (8 * (pc & 2))) as u16)
         } else {
             self.decode.arm(word)
         };
-        self.icache.set_op(self.fetch.slot, pc, op, thumb);
+        self.set_current_op(pc, op, thumb);
         self.wait_and_execute(op);
-    }
-
-    /// Makes the line that holds `pc` the current one.
-    #[inline(always)]
-    fn enter_line<const THUMB: bool>(&mut self, pc: u32) -> Result<(), Fault> {
-        if self.is_page_known(pc) {
-            let mva = self.fetch_relocation.apply(Va(pc));
-            if let Some(slot) = self.icache.hint(mva, THUMB) {
-                debug_assert!(self.icache.prefetch.is_none());
-                self.fetch.line_pc = pc;
-                self.fetch.slot = slot;
-                return Ok(());
-            }
-        }
-        self.enter_line_anew(pc, THUMB)
-    }
-
-    /// Whether [`FetchState::resolved`] translates `pc`, allows the fetch, and is cacheable. If so, the prefetch
-    /// buffer is empty: an uncached fetch forgets the page, and a lookup that finds the page again empties the
-    /// buffer.
-    #[inline(always)]
-    pub(crate) fn is_page_known(&self, pc: u32) -> bool {
-        B::SHORTCUTS && pc >> 12 == self.fetch.page && self.fetch.epoch == self.mmu.epoch()
-    }
-
-    /// Makes the line current by translation and cache lookup. An uncached fetch uses the prefetch buffer instead and
-    /// makes no line current, so that the next fetch comes here, too.
-    #[inline(never)]
-    fn enter_line_anew(&mut self, pc: u32, thumb: bool) -> Result<(), Fault> {
-        let before = self.cycles;
-        let mva = self.fetch_relocation.apply(Va(pc));
-        if !self.is_page_known(pc) && !self.is_page_cached(pc, mva)? {
-            let line = self.prefetch(mva, self.fetch.resolved, thumb)?;
-            self.wait_for_instruction(self.cycles - before);
-            self.fetch.slot = self.icache.enter(line, thumb);
-            self.fetch.line_pc = NO_LINE;
-            return Ok(());
-        }
-        // A cacheable fetch discards the prefetch buffer.
-        self.icache.prefetch = None;
-        self.fetch.slot = match self.icache.hint(mva, thumb) {
-            Some(slot) => slot,
-            None => {
-                let line = self.fetch_line(pc, mva, thumb)?;
-                self.icache.enter(line, thumb)
-            }
-        };
-        self.wait_for_instruction(self.cycles - before);
-        self.fetch.line_pc = pc;
-        Ok(())
     }
 
     /// Takes the prefetch abort of an instruction whose fetch ended the loop.
     fn prefetch_abort(&mut self, fault: Fault) {
         // The current line has been left, even if it also holds the vector.
-        self.fetch.line_pc = NO_LINE;
+        self.fetch.leave_line();
         match self.behaviour().one_fault_status {
             false => self.cp15.ifsr = fault.fsr(),
             true => self.cp15.dfsr = fault.of_fetch().fsr(),
@@ -503,13 +395,9 @@ impl<B: Bus> Cpu<B> {
 }
 
 pub(crate) mod cp15;
-pub(crate) mod debug;
 mod events;
 pub(crate) mod exception;
-mod fetch;
 mod interlock;
-pub(crate) mod look;
-mod memory;
 mod state;
 #[cfg(test)]
 mod tests;

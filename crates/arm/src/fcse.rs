@@ -35,6 +35,71 @@ impl Relocation {
     }
 }
 
+/// The PIDs of the data side and of the instructions in the pipeline.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub struct Fcse {
+    data: Relocation,
+    /// PIDs of the next instruction and of the one after it: both are fetched already.
+    fetch: Relocation,
+    following: Relocation,
+}
+
+crate::state!(Fcse: data, fetch, following);
+
+impl Fcse {
+    /// Returns the modified virtual address of a data access.
+    #[inline(always)]
+    pub fn data(self, va: Va) -> Mva {
+        self.data.apply(va)
+    }
+
+    /// Returns the modified virtual address of the next instruction.
+    #[inline(always)]
+    pub fn fetch(self, pc: Va) -> Mva {
+        self.fetch.apply(pc)
+    }
+
+    /// Changes the PID register or SCTLR.M, for data accesses and for instructions that are not fetched yet.
+    #[inline]
+    pub fn set(&mut self, register: u32, mmu_on: bool) {
+        self.data = Relocation::new(register, mmu_on);
+    }
+
+    /// Whether the pipeline holds an instruction that was fetched before a PID write. The two instructions
+    /// after the write are such, unless a branch or an exception flushes the pipeline (`DDI0198D 2.3.13`).
+    #[inline(always)]
+    pub fn fetched_under_old_pid(self) -> bool {
+        [self.fetch, self.following] != [self.data; 2]
+    }
+
+    /// Moves the pipeline on by an instruction. Returns whether the next one has another PID.
+    #[inline]
+    pub fn advance(&mut self) -> bool {
+        let changed = self.fetch != self.following;
+        self.fetch = self.following;
+        changed
+    }
+
+    /// Flushes the pipeline: the next instructions are fetched under the current PID. Returns whether the PID
+    /// of any of them changes.
+    ///
+    /// Every branch contains this code. As a call, it would make each branch save registers of the host.
+    #[inline]
+    pub fn refill(&mut self) -> bool {
+        let changed = self.fetched_under_old_pid();
+        self.fetch = self.data;
+        self.following = self.data;
+        changed
+    }
+
+    /// Sets the PID of the instruction after the next one.
+    #[inline]
+    pub fn set_following(&mut self, following: Relocation) {
+        self.following = following;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -92,6 +92,19 @@ impl Mode {
     }
 }
 
+/// Registers and SPSRs of the modes that are not the current one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Banks {
+    /// r13 and r14 of each bank except the current one.
+    r13_14: [[u32; 2]; 6],
+    /// r8 to r12 of the bank that is not current: FIQ's, or in FIQ mode those of the other modes.
+    r8_12: [u32; 5],
+    /// SPSR of each bank; index 0 is unused.
+    spsr: [u32; 6],
+}
+
+crate::state!(Banks: r13_14, r8_12, spsr);
+
 impl<B: Bus> Cpu<B> {
     /// The current program status register.
     pub fn cpsr(&self) -> u32 {
@@ -129,7 +142,7 @@ impl<B: Bus> Cpu<B> {
     pub fn spsr(&self) -> u32 {
         let mode = self.mode();
         if mode.has_spsr() {
-            self.spsr[mode.bank()]
+            self.banks.spsr[mode.bank()]
         } else {
             self.cpsr()
         }
@@ -139,7 +152,7 @@ impl<B: Bus> Cpu<B> {
     pub fn set_spsr(&mut self, value: u32) {
         let mode = self.mode();
         if mode.has_spsr() {
-            self.spsr[mode.bank()] = value & self.config.core.version.status_bits();
+            self.banks.spsr[mode.bank()] = value & self.config.core.version.status_bits();
         }
     }
 
@@ -159,18 +172,18 @@ impl<B: Bus> Cpu<B> {
         if old == new {
             return;
         }
-        self.banked[old] = [self.r[13], self.r[14]];
-        [self.r[13], self.r[14]] = self.banked[new];
+        self.banks.r13_14[old] = [self.r[13], self.r[14]];
+        [self.r[13], self.r[14]] = self.banks.r13_14[new];
         if (old == Mode::Fiq.bank()) != (new == Mode::Fiq.bank()) {
-            self.r[8..13].swap_with_slice(&mut self.other_r8_12);
+            self.r[8..13].swap_with_slice(&mut self.banks.r8_12);
         }
     }
 
     /// Register `n` (0 to 14) of User and System mode, read from any mode.
     pub fn user_register(&self, n: usize) -> u32 {
         match (n & 15, self.mode()) {
-            (n @ 8..=12, Mode::Fiq) => self.other_r8_12[n - 8],
-            (n @ (13 | 14), mode) if mode.bank() != 0 => self.banked[0][n - 13],
+            (n @ 8..=12, Mode::Fiq) => self.banks.r8_12[n - 8],
+            (n @ (13 | 14), mode) if mode.bank() != 0 => self.banks.r13_14[0][n - 13],
             (n, _) => self.r[n],
         }
     }
@@ -178,8 +191,8 @@ impl<B: Bus> Cpu<B> {
     /// Sets register `n` (0 to 14) of User and System mode, from any mode.
     pub(crate) fn set_user_register(&mut self, n: usize, value: u32) {
         match (n & 15, self.mode()) {
-            (n @ 8..=12, Mode::Fiq) => self.other_r8_12[n - 8] = value,
-            (n @ (13 | 14), mode) if mode.bank() != 0 => self.banked[0][n - 13] = value,
+            (n @ 8..=12, Mode::Fiq) => self.banks.r8_12[n - 8] = value,
+            (n @ (13 | 14), mode) if mode.bank() != 0 => self.banks.r13_14[0][n - 13] = value,
             (n, _) => self.r[n] = value,
         }
     }

@@ -10,13 +10,9 @@ use crate::addr::Mva;
 use crate::bus::Bus;
 use crate::config::Config;
 use crate::cpu::{Cpu, Exit};
-use crate::dcache::Dirty;
-use crate::fcse::Relocation;
-use crate::icache;
 use crate::isa::Version;
 use crate::mmu::Control;
 use crate::model::XScaleRegisters;
-use crate::observe::{Cause, Event, Side, TlbSide};
 
 /// Bit of the cache debug control register that is modelled. The other bits disable line fills
 /// (`DDI0198D 2.3.15`).
@@ -265,7 +261,7 @@ impl<B: Bus> Cpu<B> {
         self.counters.ttb_writes += 1;
         if B::OBSERVED {
             // Makes an observer receive the next use of entries from the old tables.
-            self.mmu.drop_translations();
+            self.memory.drop_translations();
         }
         self.control_changed();
     }
@@ -273,25 +269,6 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn write_dacr(&mut self, value: u32) {
         self.cp15.dacr = value;
         self.control_changed();
-    }
-
-    pub(crate) fn invalidate_tlb(&mut self, side: TlbSide) {
-        self.counters.tlb_invalidates += 1;
-        for tlb in self.mmu.reached(side) {
-            self.mmu.invalidate_tlb(tlb);
-            let side = self.mmu.side(tlb);
-            self.tell(Event::TlbInvalidateAll { side });
-        }
-    }
-
-    pub(crate) fn invalidate_tlb_entry(&mut self, side: TlbSide, mva: Mva) {
-        for tlb in self.mmu.reached(side) {
-            let (side, mut from) = (self.mmu.side(tlb), 0);
-            while let Some(entry) = self.mmu.invalidate_tlb_entry(tlb, mva, from) {
-                self.tell(Event::TlbInvalidate { side, entry });
-                from = entry + 1;
-            }
-        }
     }
 
     pub(crate) fn write_cache_debug(&mut self, value: u32) {
@@ -308,21 +285,13 @@ impl<B: Bus> Cpu<B> {
         let mmu_changed = (self.cp15.sctlr ^ value) & 1 != 0;
         self.cp15.sctlr = bits.reset | value & bits.writable;
         let round_robin = value >> 14 & 1 != 0;
-        self.dcache.victim.set_round_robin(round_robin);
-        self.icache.victim.set_round_robin(round_robin);
-        self.icache.prefetch = None;
+        self.memory.set_round_robin(round_robin);
+        self.memory.discard_prefetched();
         self.control_changed();
-        self.data_relocation = Relocation::new(self.cp15.pid, value & 1 != 0);
+        self.fcse.set(self.cp15.pid, value & 1 != 0);
         if mmu_changed {
             self.refill_pipeline();
         }
-    }
-
-    /// Restarts the caches' random choice of victims from a seed, as [`crate::Config::victim_seed`] describes
-    /// it.
-    pub fn reseed_victims(&mut self, seed: u32) {
-        self.dcache.victim.reseed(seed);
-        self.icache.victim.reseed(icache::own_seed(seed));
     }
 
     /// Sets SCTLR.RR, as the decompressor of a zImage leaves it (Linux `arch/arm/boot/compressed/head.S`).
@@ -331,7 +300,7 @@ impl<B: Bus> Cpu<B> {
     }
 
     pub(crate) fn control_changed(&mut self) {
-        self.mmu.set_control(self.cp15.mmu_control());
+        self.memory.set_control(self.cp15.mmu_control());
         self.refetch();
     }
 
@@ -339,7 +308,7 @@ impl<B: Bus> Cpu<B> {
         self.cp15.pid = value & 0xfe00_0000;
         self.counters.pid_writes += 1;
         self.cp15.xscale.branches.forget();
-        self.data_relocation = Relocation::new(self.cp15.pid, self.cp15.sctlr & 1 != 0);
+        self.fcse.set(self.cp15.pid, self.cp15.sctlr & 1 != 0);
         self.horizon = 0;
     }
 
@@ -349,129 +318,11 @@ impl<B: Bus> Cpu<B> {
         self.horizon = 0;
     }
 
-    /// Does an operation whose time counts as cache maintenance.
-    pub(crate) fn maintain(&mut self, operation: impl FnOnce(&mut Self)) {
-        let before = self.cycles;
-        operation(self);
-        let issue = u64::from(self.timing().coprocessor) + u64::from(self.config.cost.cp15_busy);
-        self.counters.cache_op_cycles += self.cycles - before + issue;
-    }
-
-    /// Does maintenance on the D-cache line that holds an address, if there is one.
-    pub(crate) fn maintain_line(&mut self, mva: u32, operation: impl FnOnce(&mut Self, usize)) {
-        self.maintain(|cpu| {
-            if let Some(line) = cpu.dcache.find(Mva(mva)) {
-                operation(cpu, line);
-            }
-        });
-    }
-
-    /// Does maintenance on a D-cache line by set and way.
-    pub(crate) fn maintain_index(&mut self, index: u32, operation: impl FnOnce(&mut Self, usize)) {
-        let line = self.dcache.line_by_index(index);
-        self.maintain(|cpu| operation(cpu, line));
-    }
-
-    pub(crate) fn clean_and_invalidate_line(&mut self, line: usize) {
-        self.clean_line(line);
-        self.invalidate_dcache_line(line);
-    }
-
-    pub(crate) fn invalidate_icache_mva(&mut self, mva: Mva) {
-        if let Some(line) = self.icache.find(mva) {
-            self.invalidate_icache_line(line);
-        }
-        self.refetch();
-    }
-
-    pub(crate) fn invalidate_icache_index(&mut self, index: u32) {
-        let line = self.icache.line_by_index(index);
-        self.invalidate_icache_line(line);
-        self.refetch();
-    }
-
     pub(crate) fn prefetch_line(&mut self, mva: Mva) {
         if let Err(fault) = self.prefetch_icache_line(mva) {
             // An aborted prefetch raises no exception (`DDI0198D 3.3.1`).
             self.cp15.ifsr = fault.fsr();
         }
-    }
-
-    pub(crate) fn invalidate_dcache(&mut self) {
-        self.tell_dcache_invalidate_all();
-        self.dcache.invalidate_all();
-        self.mmu.grants.take_all();
-    }
-
-    pub(crate) fn invalidate_dcache_line(&mut self, line: usize) {
-        self.tell_dcache_invalidate(line);
-        if let Some((mva, _)) = self.dcache.state(line) {
-            self.mmu.grants.take(mva);
-        }
-        self.dcache.invalidate(line);
-    }
-
-    fn invalidate_icache_line(&mut self, line: usize) {
-        if B::OBSERVED
-            && let Some(mva) = self.icache.mva(line)
-        {
-            let (side, pa) = (Side::Instruction, self.icache.pa(line));
-            self.tell(Event::Invalidate {
-                side,
-                mva,
-                pa,
-                halves: 0,
-            });
-        }
-        self.icache.invalidate(line);
-    }
-
-    pub(crate) fn invalidate_icache(&mut self) {
-        self.tell(Event::InvalidateAll {
-            side: Side::Instruction,
-        });
-        self.icache.invalidate_all();
-        self.icache.prefetch = None;
-        self.counters.icache_invalidates += 1;
-        self.cp15.xscale.branches.forget();
-        self.refetch();
-    }
-
-    pub(crate) fn clean_line(&mut self, line: usize) {
-        let mva = self.dcache.state(line).map_or(Mva(0), |(mva, _)| mva);
-        let Some(dirty) = self.dcache.take_dirty(line) else {
-            return;
-        };
-        self.tell_write_back(mva, &dirty, false);
-        let Dirty { pa, halves, data } = dirty;
-        self.counters.dcache_cleans += 1;
-        self.counters.dcache_halves_written += u64::from(halves.count_ones());
-        let accepted = self
-            .biu
-            .evict(&mut self.bus, self.cycles, pa, halves, &data);
-        self.biu.writes.victim_is_of(Cause::Maintenance);
-        self.spend_until(Cause::Maintenance, accepted);
-        self.bus_used();
-    }
-
-    /// Tests some lines and cleans the first dirty one. Returns Z set if the whole cache is clean.
-    pub(crate) fn test_and_clean(&mut self) -> u32 {
-        let before = self.cycles;
-        if let Some(line) = self.dcache.test(self.config.cost.lines_tested_per_op) {
-            self.clean_line(line);
-        }
-        self.counters.test_clean_ops += 1;
-        self.counters.cache_op_cycles +=
-            self.cycles - before + 1 + u64::from(self.config.cost.cp15_busy);
-        if self.dcache.any_dirty() { 0 } else { 1 << 30 }
-    }
-
-    pub(crate) fn test_clean_and_invalidate(&mut self) -> u32 {
-        let clean = self.test_and_clean();
-        if clean != 0 {
-            self.invalidate_dcache();
-        }
-        clean
     }
 
     /// CP15 registers, for display.

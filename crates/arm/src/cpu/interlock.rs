@@ -180,7 +180,7 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Accounts for a next instruction that came `cycles` late.
-    pub(super) fn wait_for_instruction(&mut self, cycles: u64) {
+    pub(crate) fn wait_for_instruction(&mut self, cycles: u64) {
         if cycles > 0 && self.behaviour().scoreboard {
             let soon = if cycles == 1 {
                 self.interlock.later()

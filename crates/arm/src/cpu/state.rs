@@ -4,13 +4,10 @@
 //! Decoded operations are not saved; the restore finds them again by their words. The current line is saved,
 //! because its operations execute without another lookup in cache and TLB until the core leaves it.
 
-use super::{Cpu, FetchState, NO_LINE};
-use crate::addr::Va;
+use super::Cpu;
 use crate::bus::{Bus, Signals};
 use crate::cpu::Interlock;
-use crate::icache::ICache;
 use crate::isa::{DecodeTable, Op};
-use crate::psr;
 use crate::state::{Damaged, Saved, State};
 
 crate::state!(Signals: irq, fiq, attention);
@@ -25,14 +22,12 @@ impl State for Interlock {
     }
 }
 
-crate::state!(FetchState: line_pc, page, epoch, thumb, resolved; slot);
-
 crate::state!(
     Cpu<B: Bus>:
-    r, pc, flags, control, banked, other_r8_12, spsr,
-    cycles, interlock, fetch, data_relocation, fetch_relocation, following_relocation,
-    waiting, signals, abort_chain, cp15, mmu, icache, dcache, biu, counters, bus;
-    horizon, exit, config, decode, cp15_rows, watch
+    r, pc, flags, control, banks,
+    cycles, interlock, fetch, fcse,
+    waiting, signals, abort_chain, cp15, memory, counters, bus;
+    horizon, exit, config, decode, cp15_rows
     => restored
 );
 
@@ -44,12 +39,9 @@ impl<B: Bus> Cpu<B> {
     /// Moves the core, between two calls of [`Cpu::run`], to another bus that `wrap` makes of its own. The
     /// core continues with the same bytes and cycles if that bus does.
     pub fn on_bus<C: Bus>(self, wrap: impl FnOnce(B) -> C) -> Cpu<C> {
-        let mut saved = Vec::new();
-        self.icache.save(&mut saved);
         let undecoded = Op::undecoded(Cpu::<C>::decode_and_execute);
-        let icache = ICache::of_saved(&self.config, undecoded, &saved);
         let mut cpu = Cpu {
-            icache,
+            memory: self.memory.on_bus(&self.config, undecoded),
             decode: DecodeTable::new(self.config.core),
             cp15_rows: self.config.core.cp15(),
             bus: wrap(self.bus),
@@ -57,30 +49,22 @@ impl<B: Bus> Cpu<B> {
             pc: self.pc,
             flags: self.flags,
             control: self.control,
-            banked: self.banked,
-            other_r8_12: self.other_r8_12,
-            spsr: self.spsr,
+            banks: self.banks,
             cycles: self.cycles,
             horizon: self.horizon,
             interlock: self.interlock,
             fetch: self.fetch,
-            data_relocation: self.data_relocation,
-            fetch_relocation: self.fetch_relocation,
-            following_relocation: self.following_relocation,
+            fcse: self.fcse,
             waiting: self.waiting,
             signals: self.signals,
             exit: self.exit,
             abort_chain: self.abort_chain,
             config: self.config,
             cp15: self.cp15,
-            mmu: self.mmu,
-            dcache: self.dcache,
-            biu: self.biu,
-            watch: self.watch,
             counters: self.counters,
         };
         // Makes an observer receive the next use of each translation.
-        cpu.mmu.drop_translations();
+        cpu.memory.drop_translations();
         let found = cpu.find_slot();
         assert!(found.is_ok(), "the current line is in the I-cache");
         cpu
@@ -88,35 +72,16 @@ impl<B: Bus> Cpu<B> {
 
     /// Checks a restored state.
     fn restored(&mut self) -> Result<(), Damaged> {
-        let parts = [self.biu.latest(), self.cp15.xscale.latest()];
+        let parts = [self.memory.latest(), self.cp15.xscale.latest()];
         let counters = self.counters.entries().into_iter().map(|(_, count)| count);
         let mut all = [self.cycles].into_iter().chain(parts).chain(counters);
         if all.any(|n| n >= LATEST) {
             return Err(Damaged("a clock or counter is out of range"));
         }
-        if self.cp15.xscale.last_filled() >= self.dcache.lines() {
+        if self.cp15.xscale.last_filled() >= self.memory.data_lines() {
             return Err(Damaged("a pending line fill names no line of the D-cache"));
         }
         self.find_slot()
-    }
-
-    /// Finds the slot of the current line's operations. The line is in the I-cache: evicting or invalidating
-    /// it ends it.
-    fn find_slot(&mut self) -> Result<(), Damaged> {
-        let FetchState { line_pc, thumb, .. } = self.fetch;
-        if line_pc != NO_LINE {
-            // A change of the instruction set state ends the line.
-            if thumb != (self.control & psr::T != 0) {
-                return Err(Damaged(
-                    "the current line is in another instruction set state",
-                ));
-            }
-            let mva = self.fetch_relocation.apply(Va(line_pc));
-            let line = self.icache.find(mva);
-            let line = line.ok_or(Damaged("the current line is not in the I-cache"))?;
-            self.fetch.slot = self.icache.enter(line, thumb);
-        }
-        Ok(())
     }
 }
 
@@ -141,7 +106,7 @@ mod tests {
         cpu.control ^= T;
         assert!(cpu.find_slot().is_err());
         cpu.control ^= T;
-        cpu.fetch.thumb = true;
+        cpu.fetch.set_thumb(true);
         assert!(cpu.find_slot().is_err());
     }
 
@@ -149,7 +114,7 @@ mod tests {
     fn a_line_on_its_way_that_the_cache_does_not_have_is_refused() {
         let mut cpu = mapped_on(&IXP42X, TestBus::new(1 << 20), ObservedBus);
         assert_eq!(cpu.restored(), Ok(()));
-        let last = cpu.dcache.lines() as u32 - 1;
+        let last = cpu.dcache().lines() as u32 - 1;
         for (line, whole) in [(last, true), (last + 1, false), (u32::MAX, false)] {
             cpu.cp15.xscale.expect_line(line, 0);
             assert_eq!(cpu.restored().is_ok(), whole, "{line}");
@@ -164,11 +129,11 @@ mod tests {
         cpu.set_pc(0x2_0000);
         assert!(cpu.load(0x4000, Width::Word).is_ok());
         steps(&mut cpu, 1);
-        assert!(cpu.mmu.lookup(Mva(0x4000), Kind::Read).is_some());
+        assert!(cpu.mmu().lookup(Mva(0x4000), Kind::Read).is_some());
         cpu.bus.put(0x2_0000, &[0xe281_1010; 8]); // add r1, r1, #16
         let mut observed = cpu.on_bus(ObservedBus);
-        assert!(observed.mmu.lookup(Mva(0x4000), Kind::Read).is_none());
-        assert!(observed.mmu.grants.read(Mva(0x4000), 3).is_none());
+        assert!(observed.mmu().lookup(Mva(0x4000), Kind::Read).is_none());
+        assert!(observed.mmu().grants.read(Mva(0x4000), 3).is_none());
         steps(&mut observed, 2);
         assert_eq!(observed.register(1), 3);
     }

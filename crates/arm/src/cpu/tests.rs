@@ -3,9 +3,20 @@
 use super::*;
 use crate::addr::{Mva, Pa, Va};
 use crate::bus::Width;
-use crate::cpu::debug::Watchpoint;
+use crate::memory::debug::Watchpoint;
 use crate::tests::bus::{ObservedBus, TestBus};
 use crate::tests::core::{COARSE, FINE, arm, machine, mapped, mapped_on, steps};
+
+/// For the tests of other folders.
+impl<B: Bus> Cpu<B> {
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.waiting
+    }
+
+    pub(crate) fn take_exit(&mut self) -> Option<Exit> {
+        self.exit.take()
+    }
+}
 
 #[test]
 fn code_continues_in_the_next_tiny_page_wherever_it_is_mapped() {
@@ -218,7 +229,7 @@ fn the_vector_of_an_aborted_fetch_is_translated_though_its_line_was_current() {
     steps(&mut cpu, 3);
     assert_eq!((cpu.pc, cpu.cp15.ifsr), (0x10, 0b1010));
     assert_eq!(
-        cpu.fetch.resolved.pa(crate::addr::Mva(0xc)),
+        cpu.fetch.resolved().pa(crate::addr::Mva(0xc)),
         crate::addr::Pa(0xc)
     );
 }

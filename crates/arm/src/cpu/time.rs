@@ -32,7 +32,7 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn wait_until(&mut self, cause: Cause, cycle: u64) {
         if B::OBSERVED {
             let mut rest = (cycle - self.cycles) as i64;
-            for (from, to, writer) in self.biu.writes.since(self.cycles) {
+            for (from, to, writer) in self.memory.writes_since(self.cycles) {
                 let within = to.min(cycle).saturating_sub(from.max(self.cycles)) as i64;
                 self.bus.spent(writer, within);
                 rest -= within;

@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Execution without shortcuts ([`Bus::SHORTCUTS`]): the definition of the instruction loop.
 
-use super::{Cpu, LINE};
-use crate::addr::Va;
+use super::Cpu;
 use crate::bus::Bus;
 
 impl<B: Bus> Cpu<B> {
     /// Executes one instruction. Looks it up and decodes it anew; of the current line it keeps only the
     /// place.
     pub(super) fn execute_plainly(&mut self) {
-        let (pc, thumb) = (self.pc, self.fetch.thumb);
+        let (pc, thumb) = (self.pc, self.fetch.thumb());
         let size = if thumb { 2 } else { 4 };
-        if (pc ^ self.fetch.line_pc) & LINE == 0 {
-            let line = self.icache.find(self.fetch_relocation.apply(Va(pc)));
-            assert_eq!(line, Some(self.fetch.slot), "the current line went away");
+        if self.fetch.holds(pc) {
+            self.assert_current_line(pc);
         } else if let Err(fault) = self.enter_line_anew(pc, thumb) {
             return self.prefetch_abort(fault);
         }
-        let word = self.icache.word(self.fetch.slot, pc, thumb);
+        let word = self.current_word(pc, thumb);
         let op = if thumb {
             self.decode.thumb((word >> (8 * (pc & 2))) as u16)
         } else {

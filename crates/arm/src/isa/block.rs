@@ -134,7 +134,7 @@ impl<B: Bus> Cpu<B> {
     /// Stores the registers of `list` into a D-cache line, from word `first` on.
     #[inline(always)]
     fn store_registers(&mut self, line: usize, first: usize, list: u32) {
-        let words = self.dcache.words_to_write(line, first, list.count_ones());
+        let words = self.memory.words_to_write(line, first, list.count_ones());
         for (word, register) in words.iter_mut().zip(registers(list)) {
             *word = self.r[register];
         }
@@ -397,7 +397,7 @@ mod tests {
     fn the_user_bank_is_reached_from_other_modes() {
         let mut cpu = with_words();
         arm(&mut cpu, 0xe8d8_6000); // ldmia r8, {sp, lr}^
-        assert_eq!(cpu.banked[0], [5, 6]);
+        assert_eq!([13, 14].map(|n| cpu.user_register(n)), [5, 6]);
         assert_eq!((cpu.r[13], cpu.r[14]), (0, 0));
         cpu.r[0] = 0x120;
         arm(&mut cpu, 0xe8c0_6000); // stmia r0, {sp, lr}^
@@ -419,7 +419,7 @@ mod tests {
     fn ldm_with_pc_and_caret_returns_from_the_exception() {
         let mut cpu = with_words();
         cpu.set_spsr(0x8000_0010);
-        cpu.banked[0] = [0xbeef, 0];
+        cpu.set_user_register(13, 0xbeef);
         arm(&mut cpu, 0xe8f8_8003); // ldmia r8!, {r0, r1, pc}^
         assert_eq!((cpu.r[0], cpu.r[1], cpu.pc, cpu.r[8]), (5, 6, 4, 0x11c));
         assert_eq!((cpu.cpsr(), cpu.r[13]), (0x8000_0010, 0xbeef));

@@ -296,11 +296,12 @@ mod tests {
         let mut cpu = machine();
         cpu.r[13] = 0x5bc;
         cpu.set_spsr(0x6000_0010 | T);
-        cpu.banked[0] = [0x115e, 0x11];
+        cpu.set_user_register(13, 0x115e);
         cpu.r[14] = 0x2003;
         arm(&mut cpu, 0xe1b0_f00e); // movs pc, lr
         assert_eq!(cpu.cpsr(), 0x6000_0030);
         assert_eq!((cpu.pc, cpu.r[13]), (0x2002, 0x115e));
-        assert_eq!(cpu.banked[3][0], 0x5bc);
+        cpu.set_cpsr(0x13);
+        assert_eq!(cpu.r[13], 0x5bc);
     }
 }

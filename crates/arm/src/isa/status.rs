@@ -93,7 +93,8 @@ mod tests {
         cpu.r[13] = 2;
         arm(&mut cpu, 0xe321_f0d3); // msr CPSR_c, #0xd3
         assert_eq!((cpu.mode(), cpu.r[13]), (Mode::Supervisor, 1));
-        assert_eq!(cpu.banked[2][0], 2);
+        cpu.set_cpsr(0x12);
+        assert_eq!(cpu.r[13], 2);
     }
 
     #[test]

@@ -58,7 +58,7 @@ fn a_large_page_has_quarters_of_16_kb() {
     cpu.bus.put(COARSE, &[0x2_0bf1; 16]);
     let reads = [0x10_0000, 0x10_0ffc, 0x10_c000, 0x10_cffc];
     assert_eq!(walks(&mut cpu, reads), [1, 0, 1, 0]);
-    let tlb = &cpu.mmu.tlbs[0];
+    let tlb = &cpu.mmu().tlbs[0];
     let quarter = tlb.entry(tlb.find(Mva(0x10_c000)).unwrap());
     assert_eq!(
         (quarter.size(), quarter.pa, quarter.ap),
@@ -69,7 +69,7 @@ fn a_large_page_has_quarters_of_16_kb() {
 /// Result of a load with the shortcuts, and without any.
 fn read_both_ways(cpu: &mut Cpu<TestBus>, va: u32) -> [u32; 2] {
     let fast = cpu.load(va, Width::Word);
-    cpu.mmu.drop_translations();
+    cpu.mmu_mut().drop_translations();
     [fast, cpu.load(va, Width::Word)].map(|read| read.unwrap())
 }
 
@@ -129,7 +129,7 @@ fn where_each_side_has_a_tlb_a_translation_is_of_one_side() {
         assert_eq!(page.pa(at), Pa(0x2_0000));
         (
             cpu.counters.tlb_walks - before,
-            cpu.mmu.last_entry().unwrap().side,
+            cpu.mmu().last_entry().unwrap().side,
         )
     };
     let (instruction, data) = (TlbSide::Instruction, TlbSide::Data);
@@ -181,21 +181,21 @@ fn a_damaged_state_of_a_unit_is_an_error_and_no_panic() {
         cpu.drain_write_buffer();
     };
     let base = cpu.clone();
-    each(&base.mmu, |mmu| {
-        cpu.mmu = mmu;
+    each(base.mmu(), |mmu| {
+        *cpu.mmu_mut() = mmu;
         still(&cpu);
     });
     let mut cpu = base.clone();
-    each(&base.biu, |biu| {
-        cpu.biu = biu;
+    each(base.biu(), |biu| {
+        *cpu.biu_mut() = biu;
         still(&cpu);
     });
     for late in [Victims::Random, Victims::Late] {
         let cache = DCache::new(base.config.dcache, base.config.core.replacement, late, 1);
         let mut cpu = base.clone();
         each(&cache.victim, |victim| {
-            cpu.dcache = cache.clone();
-            cpu.dcache.victim = victim;
+            *cpu.dcache_mut() = cache.clone();
+            cpu.dcache_mut().victim = victim;
             still(&cpu);
         });
     }
@@ -215,25 +215,25 @@ fn no_translation_is_at_hand_after_a_drop_or_a_restore() {
         [mmu.lookup(mva, Kind::Read).is_some(), granted.is_some()]
     }
     let mut cpu = mapped();
-    let before = saved(&cpu.mmu);
+    let before = saved(cpu.mmu());
     assert!(cpu.load(0x4000, Width::Word).is_ok());
-    assert_eq!(at_hand(&cpu.mmu), [true; 2]);
-    let mut dropped = cpu.mmu.clone();
+    assert_eq!(at_hand(cpu.mmu()), [true; 2]);
+    let mut dropped = cpu.mmu().clone();
     dropped.drop_translations();
     assert_eq!(at_hand(&dropped), [false; 2]);
-    assert_ne!(dropped.epoch(), cpu.mmu.epoch());
-    assert_eq!(cpu.mmu.restore(&mut Saved::new(&before)), Ok(()));
-    assert_eq!(at_hand(&cpu.mmu), [false; 2]);
+    assert_ne!(dropped.epoch(), cpu.mmu().epoch());
+    assert_eq!(cpu.mmu_mut().restore(&mut Saved::new(&before)), Ok(()));
+    assert_eq!(at_hand(cpu.mmu()), [false; 2]);
 }
 
 #[test]
 fn translations_of_a_restored_mmu_are_of_its_domain_register() {
     let mut cpu = mapped();
     cpu.set_cpsr(0x10);
-    let bytes = saved(&cpu.mmu);
+    let bytes = saved(cpu.mmu());
     // State of a core whose MMU was never on.
-    cpu.mmu = Mmu::new(cpu.config.core, Victims::Random);
-    assert_eq!(cpu.mmu.restore(&mut Saved::new(&bytes)), Ok(()));
+    *cpu.mmu_mut() = Mmu::new(cpu.config.core, Victims::Random);
+    assert_eq!(cpu.mmu_mut().restore(&mut Saved::new(&bytes)), Ok(()));
     assert!(cpu.load(0x4000, Width::Word).is_ok());
     cpu.cp15_write(0, 3, 0, 0, 0);
     assert!(cpu.load(0x4000, Width::Word).is_err());

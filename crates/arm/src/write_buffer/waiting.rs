@@ -2,7 +2,7 @@
 //! Contents of the buffers, for inspection and restoring.
 
 use super::{ADDRESSES, Biu, Pending};
-use crate::cpu::look::WaitingWrite;
+use crate::memory::look::WaitingWrite;
 
 impl Biu {
     /// Latest time in the unit's state.

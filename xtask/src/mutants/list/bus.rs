@@ -6,13 +6,13 @@ use super::{Mutant, killed};
 
 pub const MUTANTS: &[Mutant] = &[
     killed(
-        "cpu/memory/transfer.rs",
+        "memory/transfer.rs",
         "            return Ok(match single {",
         "            return Ok(match single || true {",
         "B: STM past the cache is one run, not single words",
     ),
     killed(
-        "cpu/memory/transfer.rs",
+        "memory/transfer.rs",
         "        if page.has(mmu::BUFFER) {\n            return Ok(Stored::Nothing);",
         "        if true {\n            return Ok(Stored::Nothing);",
         "B: STM that hits write-through lines is one run",
@@ -36,7 +36,7 @@ pub const MUTANTS: &[Mutant] = &[
         "D: no burst crosses 1 KB",
     ),
     killed(
-        "cpu/memory/transfer.rs",
+        "memory/transfer.rs",
         "here.is_multiple_of(SMALLEST_PAGE)",
         "here.is_multiple_of(32)",
         "E: a run does not end at the end of a line",

@@ -43,12 +43,12 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "cpu/state.rs",
-        "        cpu.mmu.drop_translations();\n        let found",
+        "        cpu.memory.drop_translations();\n        let found",
         "        let found",
         "a restored core reports the next use of each translation to its observer",
     ),
     killed(
-        "cpu/state.rs",
+        "memory/fetch.rs",
         "    if line_pc != NO_LINE {",
         "    if false {",
         "a restored core finds the operations of its line",

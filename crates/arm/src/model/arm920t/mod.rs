@@ -102,8 +102,7 @@ pub(crate) const fn cp15<B: Bus>() -> &'static Rows<B> {
 /// Does an operation by segment and index, which moves the victim pointer (`DDI0151C 4.4`).
 fn at_index<B: Bus>(cpu: &mut Cpu<B>, index: u32, operation: fn(&mut Cpu<B>, usize)) {
     cpu.maintain_index(index, operation);
-    let line = cpu.dcache.line_by_index(index);
-    cpu.dcache.victim.point_at(line);
+    cpu.memory.point_dcache_victims_at(index);
 }
 
 struct Registers<B>(B);
@@ -116,18 +115,18 @@ impl<B: Bus> Registers<B> {
             .write(|cpu, value| at_index(cpu, value, Cpu::clean_and_invalidate_line)),
         // c9: cache lockdown by a base.
         Row::at(0, 9, 0, 0)
-            .read(|cpu| cpu.dcache.victim.base() << 26)
-            .write(|cpu, value| cpu.dcache.victim.set_base(value >> 26)),
+            .read(|cpu| cpu.memory.dcache_victims().base() << 26)
+            .write(|cpu, value| cpu.memory.dcache_victims().set_base(value >> 26)),
         Row::at(0, 9, 0, 1)
-            .read(|cpu| cpu.icache.victim.base() << 26)
-            .write(|cpu, value| cpu.icache.victim.set_base(value >> 26)),
+            .read(|cpu| cpu.memory.icache_victims().base() << 26)
+            .write(|cpu, value| cpu.memory.icache_victims().set_base(value >> 26)),
         // c10: TLB lockdown.
         Row::at(0, 10, 0, 0)
-            .read(|cpu| cpu.mmu.tlb(Kind::Read).lockdown_register())
-            .write(|cpu, value| cpu.mmu.tlb(Kind::Read).set_lockdown_register(value)),
+            .read(|cpu| cpu.memory.tlb_lockdown(Kind::Read))
+            .write(|cpu, value| cpu.memory.set_tlb_lockdown(Kind::Read, value)),
         Row::at(0, 10, 0, 1)
-            .read(|cpu| cpu.mmu.tlb(Kind::Fetch).lockdown_register())
-            .write(|cpu, value| cpu.mmu.tlb(Kind::Fetch).set_lockdown_register(value)),
+            .read(|cpu| cpu.memory.tlb_lockdown(Kind::Fetch))
+            .write(|cpu, value| cpu.memory.set_tlb_lockdown(Kind::Fetch, value)),
     ];
 }
 
@@ -185,7 +184,7 @@ mod tests {
         }
         let read = registers.map(|(crn, opc2)| cpu.cp15_read(0, crn, 0, opc2));
         assert_eq!(read, [1, 2, 3, 4].map(|n| n << 26));
-        let bases = [cpu.dcache.victim.base(), cpu.icache.victim.base()];
+        let bases = [cpu.dcache().victim.base(), cpu.icache().victim.base()];
         assert_eq!(bases, [1, 2]);
     }
 
@@ -246,7 +245,7 @@ mod tests {
     #[test]
     fn a_loop_over_segments_and_indexes_cleans_everything() {
         let mut cpu = mapped_on(&CORE, TestBus::new(1 << 20), |bus| bus);
-        cpu.dcache.victim.set_round_robin(true);
+        cpu.memory.dcache_victims().set_round_robin(true);
         cpu.r[2] = 0x55;
         for n in 0..600u32 {
             cpu.r[1] = 0x4_0000 + 32 * n;
@@ -254,10 +253,10 @@ mod tests {
             arm(&mut cpu, 0xe581_2000); // str r2, [r1]
         }
         let dirty = |cpu: &Cpu<TestBus>| {
-            let lines = 0..cpu.dcache.lines();
+            let lines = 0..cpu.dcache().lines();
             lines
                 .filter(|line| {
-                    cpu.dcache
+                    cpu.dcache()
                         .state(*line)
                         .is_some_and(|(_, halves)| halves != 0)
                 })
@@ -271,7 +270,7 @@ mod tests {
             }
         }
         assert_eq!(dirty(&cpu), 0);
-        assert_eq!(cpu.dcache.find(Mva(0x4_0000)), None);
+        assert_eq!(cpu.dcache().find(Mva(0x4_0000)), None);
     }
 
     /// `DDI0151C 4.5`: an uncached store also updates a line; an uncached load reads the bus.
@@ -286,9 +285,9 @@ mod tests {
             arm(&mut cpu, 0xee08_0f36); // mcr p15, 0, r0, c8, c6, 1
             arm(&mut cpu, 0xe581_2000); // str r2, [r1]
             assert_eq!(cpu.bus.word(0x5_0000), 0x1234);
-            let line = cpu.dcache.find(Mva(0x10_0000)).unwrap();
-            assert_eq!(cpu.dcache.line(line)[0], 0x1234);
-            assert_eq!(cpu.dcache.state(line).unwrap().1, 0, "it is not dirty");
+            let line = cpu.dcache().find(Mva(0x10_0000)).unwrap();
+            assert_eq!(cpu.dcache().line(line)[0], 0x1234);
+            assert_eq!(cpu.dcache().state(line).unwrap().1, 0, "it is not dirty");
             cpu.bus.put(0x5_0000, &[0x77]);
             arm(&mut cpu, 0xe591_3000);
             assert_eq!(cpu.r[3], 0x77);

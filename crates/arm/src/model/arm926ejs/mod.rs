@@ -118,19 +118,19 @@ impl<B: Bus> Registers<B> {
             .write(|cpu, value| cpu.invalidate_tlb_entry(TlbSide::Both, Mva(value))),
         // c9: way lockdown, format C; TCM regions, of size 0.
         Row::at(0, 9, 0, 0)
-            .read(|cpu| cpu.dcache.victim.locked & 15 | 0xfff0)
-            .write(|cpu, value| cpu.dcache.victim.locked = value & 15),
+            .read(|cpu| cpu.memory.dcache_victims().locked & 15 | 0xfff0)
+            .write(|cpu, value| cpu.memory.dcache_victims().locked = value & 15),
         Row::at(0, 9, 0, 1)
-            .read(|cpu| cpu.icache.victim.locked & 15 | 0xfff0)
-            .write(|cpu, value| cpu.icache.victim.locked = value & 15),
+            .read(|cpu| cpu.memory.icache_victims().locked & 15 | 0xfff0)
+            .write(|cpu, value| cpu.memory.icache_victims().locked = value & 15),
         Row::at(0, 9, 1, 0)
             .opc2_up_to(1)
             .read(|_| 0)
             .write(|_, _| {}),
         // c10: TLB lockdown.
         Row::at(0, 10, 0, 0)
-            .read(|cpu| cpu.mmu.tlb(Kind::Read).lockdown_register())
-            .write(|cpu, value| cpu.mmu.tlb(Kind::Read).set_lockdown_register(value)),
+            .read(|cpu| cpu.memory.tlb_lockdown(Kind::Read))
+            .write(|cpu, value| cpu.memory.set_tlb_lockdown(Kind::Read, value)),
         // c13: context ID.
         Row::at(0, 13, 0, 1)
             .read(|cpu| cpu.cp15.context_id)

@@ -134,14 +134,14 @@ impl<B: Bus> Registers<B> {
         Row::at(0, 7, 5, 6).write(|cpu, _| cpu.cp15.xscale.branches.forget()),
         // c9: lock an I-cache line, unlock the I-cache; lock what fills the D-cache, unlock the D-cache.
         Row::at(0, 9, 1, 0).write(|cpu, value| cpu.lock_icache_line(Mva(value))),
-        Row::at(0, 9, 1, 1).write(|cpu, _| cpu.icache.victim.unlock()),
+        Row::at(0, 9, 1, 1).write(|cpu, _| cpu.memory.icache_victims().unlock()),
         Row::at(0, 9, 2, 0)
-            .read(|cpu| cpu.dcache.victim.locking.into())
+            .read(|cpu| cpu.memory.dcache_victims().locking.into())
             .write(|cpu, value| {
                 cpu.drain_write_buffer();
-                cpu.dcache.victim.locking = value & 1 != 0;
+                cpu.memory.dcache_victims().locking = value & 1 != 0;
             }),
-        Row::at(0, 9, 2, 1).write(|cpu, _| cpu.dcache.victim.unlock()),
+        Row::at(0, 9, 2, 1).write(|cpu, _| cpu.memory.dcache_victims().unlock()),
         // c10: translate and lock, for instructions and for data; unlock.
         Row::at(0, 10, 4, 0).write(|cpu, value| cpu.lock_translation(Kind::Fetch, Mva(value))),
         Row::at(0, 10, 8, 0).write(|cpu, value| cpu.lock_translation(Kind::Read, Mva(value))),

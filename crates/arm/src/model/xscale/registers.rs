@@ -8,7 +8,7 @@ use crate::bus::Bus;
 use crate::cpu::Cpu;
 use crate::cpu::cp15::CP14;
 use crate::mmu::{self, Fault, Kind};
-use crate::observe::{Cause, Event, Side, TlbSide};
+use crate::observe::{Cause, Event, TlbSide};
 use crate::state::Damaged;
 
 /// Core cycles that a line allocation waits, in addition to its MCR, for all pending memory operations. An
@@ -194,44 +194,19 @@ impl<B: Bus> Cpu<B> {
     /// Allocates a D-cache line for `mva` (CP15 c7,c2,5) and reads nothing, not even a translation. The
     /// victim is at the set's pointer; its dirty data is written back (IXP42X p. 82).
     pub(crate) fn allocate_line(&mut self, mva: Mva) {
-        // The drain is part of the operation. It does not count as a wait for the write buffer, which has its
-        // own counter.
-        let drained = self.biu.drain(&mut self.bus, self.cycles) + ALLOCATION;
-        self.spend_until(Cause::Maintenance, drained);
-        self.bus_used();
-        if self.dcache.find(mva).is_some() {
-            return;
-        }
-        let (line, victim, dirty) = self.dcache.allocate_in_turn(mva);
-        if let Some(victim) = victim {
-            self.mmu.grants.take(victim);
-            let side = Side::Data;
-            self.tell(Event::Replaced { side, mva: victim });
-        }
-        if let Some((victim, dirty)) = victim.zip(dirty) {
-            self.tell_write_back(victim, &dirty, false);
-            self.counters.dcache_cleans += 1;
-            self.counters.dcache_halves_written += u64::from(dirty.halves.count_ones());
-            let now = self.cycles;
-            let (pa, halves) = (dirty.pa, dirty.halves);
-            let accepted = (self.biu).evict(&mut self.bus, now, pa, halves, &dirty.data);
-            self.biu.writes.victim_is_of(Cause::Maintenance);
-            self.spend_until(Cause::Maintenance, accepted);
-            self.bus_used();
-        }
-        self.dcache.claim(line, mva, UNFILLED);
-        self.tell_claim(mva);
+        self.finish_writes(ALLOCATION);
+        self.claim_line(mva, UNFILLED);
     }
 
     /// Preloads (PLD): fills the line that holds `va` in the background. Does nothing if the line cannot be
     /// read.
     pub(crate) fn preload(&mut self, va: u32) {
         let mva = self.debug_mva(Va(va & !31));
-        let Ok(page) = self.translate(mva, Kind::Read, self.mmu.privileged()) else {
+        let Ok(page) = self.translate(mva, Kind::Read, self.memory.privileged()) else {
             return;
         };
         let there = self.bus.peek(page.pa(mva)).is_some();
-        if !page.has(mmu::CACHE) || !there || self.dcache.find(mva).is_some() {
+        if !page.has(mmu::CACHE) || !there || self.memory.has_data(mva) {
             return;
         }
         // If all fill buffers are in use, waits for the oldest fill.
@@ -262,10 +237,11 @@ impl<B: Bus> Cpu<B> {
     /// Translates and locks (CP15 c10,c4,0 and c10,c8,0): loads a TLB entry that stays.
     pub(crate) fn lock_translation(&mut self, kind: Kind, mva: Mva) {
         let walks = self.counters.tlb_walks;
-        let lock = self.mmu.tlb(kind).begin_lock();
-        let translated = self.translate_slow(mva, kind, self.mmu.privileged());
+        let lock = self.memory.begin_tlb_lock(kind);
+        let translated = self.translate_slow(mva, kind, self.memory.privileged());
         let walked = self.counters.tlb_walks != walks;
-        (self.mmu.tlb(kind)).end_lock(lock, walked && translated.is_ok());
+        let keep = walked && translated.is_ok();
+        self.memory.end_tlb_lock(kind, lock, keep);
         if translated.is_err() {
             // The entry that the walk loaded must not stay, because its use is not allowed.
             if walked {
@@ -279,7 +255,7 @@ impl<B: Bus> Cpu<B> {
 
     /// Unlocks all translations (CP15 c10,c4,1 and c10,c8,1).
     pub(crate) fn unlock_translations(&mut self, kind: Kind) {
-        self.mmu.tlb(kind).unlock();
+        self.memory.unlock_tlb(kind);
         let side = match kind {
             Kind::Fetch => TlbSide::Instruction,
             _ => TlbSide::Data,
@@ -289,9 +265,9 @@ impl<B: Bus> Cpu<B> {
 
     /// Fetches and locks an I-cache line (CP15 c9,c1,0).
     pub(crate) fn lock_icache_line(&mut self, mva: Mva) {
-        self.icache.victim.locking = true;
+        self.memory.icache_victims().locking = true;
         let filled = self.prefetch_icache_line(mva);
-        self.icache.victim.locking = false;
+        self.memory.icache_victims().locking = false;
         if filled.is_err() {
             self.data_abort(Fault::LOCK, mva);
         }

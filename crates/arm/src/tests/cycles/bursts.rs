@@ -147,7 +147,7 @@ fn a_run_ends_where_a_line_is_written_back() {
     // Four words miss, four hit.
     let log = execute(&mut cpu, STM_8, COLD + 16);
     assert_eq!(log, [Transaction::WriteWords(COLD + 16, 4)]);
-    assert!(cpu.dcache.any_dirty());
+    assert!(cpu.dcache().any_dirty());
 }
 
 #[test]

@@ -44,7 +44,7 @@ pub(super) const COLD: u32 = 0x5_0000;
 pub(super) fn board() -> Warm {
     let mut warm = Warm::new();
     warm.cpu.config.cost = COST;
-    warm.cpu.biu = Biu::new(COST.bus_sync, Buffers::ARM926EJS);
+    *warm.cpu.biu_mut() = Biu::new(COST.bus_sync, Buffers::ARM926EJS);
     warm.cpu.bus.single = SINGLE as u32;
     warm.cpu.bus.line = LINE;
     // Loads all translations that the tests use.
@@ -158,7 +158,7 @@ fn test_and_clean_takes_an_operation_for_so_many_lines() {
         warm.cpu.bus.log.iter().filter(|t| write(t)).count()
     };
     warm.at(&[test; 24], DATA);
-    let lines = warm.cpu.dcache.lines() as u64;
+    let lines = warm.cpu.dcache().lines() as u64;
     let operations = lines / u64::from(COST.lines_tested_per_op);
     for _ in 0..operations.min(24) {
         assert_eq!(warm.run(1), 1 + BUSY);
@@ -166,7 +166,7 @@ fn test_and_clean_takes_an_operation_for_so_many_lines() {
     assert_eq!(words(&warm), 0);
     // One dirty line: it moves to the victim buffer at once.
     assert!(warm.cpu.store(DATA, Width::Word, 1).is_ok());
-    while warm.cpu.dcache.any_dirty() {
+    while warm.cpu.dcache().any_dirty() {
         warm.ready();
         warm.cpu.set_pc(CODE);
         assert_eq!(warm.run(1), 1 + BUSY);

@@ -16,6 +16,7 @@ use crate::counters::Counters;
 use crate::cpu::{Cpu, Exit, Interlock};
 use crate::model::XScaleRegisters;
 use crate::model::{Core, Descriptors};
+use crate::psr::Banks;
 use crate::state::State;
 
 type Fast = Cpu<FuzzBus<false>>;
@@ -44,9 +45,7 @@ pub struct View {
     pc: u32,
     r: [u32; 15],
     cpsr: u32,
-    banked: [[u32; 2]; 6],
-    other_r8_12: [u32; 5],
-    spsr: [u32; 6],
+    banks: Banks,
     cycles: u64,
     interlock: Interlock,
     waiting: bool,
@@ -61,12 +60,10 @@ pub fn view<B: Bus>(cpu: &Cpu<B>) -> View {
         pc: cpu.pc,
         r: core::array::from_fn(|n| cpu.r[n]),
         cpsr: cpu.cpsr(),
-        banked: cpu.banked,
-        other_r8_12: cpu.other_r8_12,
-        spsr: cpu.spsr,
+        banks: cpu.banks,
         cycles: cpu.cycles,
         interlock: cpu.interlock,
-        waiting: cpu.waiting,
+        waiting: cpu.is_waiting(),
         cp15: [c.sctlr, c.ttb, c.dacr, c.dfsr, c.ifsr, c.far, c.pid],
         xscale: c.xscale.clone(),
         counters: cpu.counters,
@@ -144,12 +141,12 @@ pub fn ram(core: &'static Core, program: &Program) -> Vec<u32> {
 
 /// State of the TLB, caches and write buffer, and sum of the transactions.
 pub fn inside<const PLAIN: bool>(cpu: &mut Cpu<FuzzBus<PLAIN>>) -> [Vec<u8>; 5] {
-    cpu.biu.retire(&mut cpu.bus, cpu.cycles);
+    cpu.memory.issue_writes(&mut cpu.bus, cpu.cycles);
     let parts: [&dyn State; 5] = [
-        &cpu.mmu.tlbs,
-        &cpu.icache,
-        &cpu.dcache,
-        &cpu.biu,
+        &cpu.mmu().tlbs,
+        cpu.icache(),
+        cpu.dcache(),
+        cpu.biu(),
         &cpu.bus.log,
     ];
     parts.map(|part| {

@@ -12,7 +12,7 @@ use super::run::{config, inside, ram, view};
 use super::xscale;
 use crate::addr::Mva;
 use crate::cpu::Cpu;
-use crate::cpu::debug::Watchpoint;
+use crate::memory::debug::Watchpoint;
 use crate::model::{ARM926EJS, Core, SPLIT};
 use crate::state::{Saved, State};
 
@@ -47,12 +47,12 @@ fn apply<const PLAIN: bool>(cpu: &mut Cpu<FuzzBus<PLAIN>>, act: &Act) {
         Act::Table(at, word) => cpu.bus.ram[*at as usize / 4] = *word,
         Act::Restore if !PLAIN => {
             let mut bytes = Vec::new();
-            cpu.mmu.save(&mut bytes);
-            assert_eq!(cpu.mmu.restore(&mut Saved::new(&bytes)), Ok(()));
+            cpu.mmu().save(&mut bytes);
+            assert_eq!(cpu.mmu_mut().restore(&mut Saved::new(&bytes)), Ok(()));
         }
         Act::Restore => {}
     }
-    cpu.exit = None;
+    cpu.take_exit();
     cpu.bus.seen.clear();
 }
 

@@ -138,7 +138,7 @@ impl Bench {
             va,
             pa: pa + va % 1024,
             kind,
-            hits: self.cpu.dcache.find(Mva(va)).is_some(),
+            hits: self.cpu.dcache().find(Mva(va)).is_some(),
         })
     }
 
@@ -171,7 +171,7 @@ impl Bench {
 
     /// Dirty lines, by number: MVA, physical address, halves.
     fn dirty(&self) -> BTreeMap<usize, (Mva, u32, u8)> {
-        let cache = &self.cpu.dcache;
+        let cache = &self.cpu.dcache();
         let dirty = (0..cache.lines()).filter_map(|line| {
             let (mva, halves) = cache.state(line)?;
             (halves != 0).then(|| (line, (mva, cache.pa(line).0, halves)))
@@ -186,7 +186,7 @@ impl Bench {
         (self.cpu.pc, self.cpu.r[15]) = (HERE + 4, HERE + 8);
         self.cpu.cycles += op.cycles();
         (op.exec)(&mut self.cpu, op);
-        self.cpu.exit = None;
+        self.cpu.take_exit();
     }
 
     /// Transactions on the bus, without table walks.
@@ -225,7 +225,7 @@ impl Bench {
             let dirty = self.dirty();
             self.execute(access);
             for (line, (mva, pa, halves)) in dirty {
-                if self.cpu.dcache.state(line).map(|(mva, _)| mva) != Some(mva) {
+                if self.cpu.dcache().state(line).map(|(mva, _)| mva) != Some(mva) {
                     victims.push(match halves {
                         1 => Made::Write(pa, 16),
                         2 => Made::Write(pa + 16, 16),

@@ -64,35 +64,36 @@ impl<B: Bus> Cpu<B> {
     /// Issues the writes that have begun by now, as the next access would. Only for a fork of the machine
     /// that is inspected.
     pub fn debug_settle(&mut self) {
-        self.biu.retire(&mut self.bus, self.cycles);
+        self.memory.biu.retire(&mut self.bus, self.cycles);
     }
 
     /// Valid lines of a cache, by set and way. Empty for the prefetch buffer.
     pub fn debug_lines(&self, side: Side) -> Vec<HeldLine> {
         match side {
-            Side::Data => (0..self.dcache.lines())
+            Side::Data => (0..self.memory.dcache.lines())
                 .filter_map(|line| {
-                    let (mva, halves) = self.dcache.state(line)?;
-                    let (mini, place) = self.dcache.place_of(line);
+                    let (mva, halves) = self.memory.dcache.state(line)?;
+                    let (mini, place) = self.memory.dcache.place_of(line);
                     Some(HeldLine {
                         mini,
                         place,
                         mva,
-                        pa: (!self.dcache.is_nowhere(line)).then(|| self.dcache.pa(line)),
+                        pa: (!self.memory.dcache.is_nowhere(line))
+                            .then(|| self.memory.dcache.pa(line)),
                         halves,
-                        words: *self.dcache.line(line),
+                        words: *self.memory.dcache.line(line),
                     })
                 })
                 .collect(),
-            Side::Instruction => (0..self.icache.prefetch_line())
+            Side::Instruction => (0..self.memory.icache.prefetch_line())
                 .filter_map(|line| {
                     Some(HeldLine {
                         mini: false,
-                        place: self.icache.place_of(line),
-                        mva: self.icache.mva(line)?,
-                        pa: Some(self.icache.pa(line)),
+                        place: self.memory.icache.place_of(line),
+                        mva: self.memory.icache.mva(line)?,
+                        pa: Some(self.memory.icache.pa(line)),
                         halves: 0,
-                        words: self.icache.words(line),
+                        words: self.memory.icache.words(line),
                     })
                 })
                 .collect(),
@@ -102,29 +103,35 @@ impl<B: Bus> Cpu<B> {
 
     /// Valid entries of all TLBs, by number.
     pub fn debug_entries(&self) -> Vec<HeldEntry> {
-        let all = self.mmu.tlbs.iter().enumerate().flat_map(|(n, tlb)| {
-            let side = self.mmu.side(n);
-            (0..tlb.entries()).filter_map(move |number| {
-                let entry = tlb.entry(number);
-                Some(HeldEntry {
-                    side,
-                    number,
-                    mva: entry.mva()?,
-                    bytes: entry.size(),
-                    pa: entry.pa,
-                    ap: entry.ap,
-                    domain: entry.domain,
-                    cb: entry.cb,
-                    locked: tlb.is_locked(number),
+        let all = self
+            .memory
+            .mmu
+            .tlbs
+            .iter()
+            .enumerate()
+            .flat_map(|(n, tlb)| {
+                let side = self.memory.mmu.side(n);
+                (0..tlb.entries()).filter_map(move |number| {
+                    let entry = tlb.entry(number);
+                    Some(HeldEntry {
+                        side,
+                        number,
+                        mva: entry.mva()?,
+                        bytes: entry.size(),
+                        pa: entry.pa,
+                        ap: entry.ap,
+                        domain: entry.domain,
+                        cb: entry.cb,
+                        locked: tlb.is_locked(number),
+                    })
                 })
-            })
-        });
+            });
         all.collect()
     }
 
     /// Contents of the victim buffer and the write buffer, in the order in which they go out.
     pub fn debug_waiting(&self) -> Vec<WaitingWrite> {
-        self.biu.waiting()
+        self.memory.biu.waiting()
     }
 
     /// Word of memory, past caches and buffers. `None` if there is no memory.

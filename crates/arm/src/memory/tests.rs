@@ -1,10 +1,52 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use crate::addr::{Mva, Pa};
-use crate::bus::Width;
+use crate::bus::{Bus, Width};
+use crate::cpu::Cpu;
+use crate::dcache::DCache;
+use crate::icache::ICache;
+use crate::memory::fetch::FetchState;
+use crate::mmu::{Mmu, Resolved};
 use crate::tests::bus::TestBus;
 use crate::tests::core::{COARSE, HERE, arm, mapped};
 use crate::write_buffer::{Biu, Buffers};
+
+/// The units, for the tests of other folders.
+impl<B: Bus> Cpu<B> {
+    pub(crate) fn icache(&self) -> &ICache<B> {
+        &self.memory.icache
+    }
+
+    pub(crate) fn dcache(&self) -> &DCache {
+        &self.memory.dcache
+    }
+
+    pub(crate) fn dcache_mut(&mut self) -> &mut DCache {
+        &mut self.memory.dcache
+    }
+
+    pub(crate) fn mmu(&self) -> &Mmu {
+        &self.memory.mmu
+    }
+
+    pub(crate) fn mmu_mut(&mut self) -> &mut Mmu {
+        &mut self.memory.mmu
+    }
+
+    pub(crate) fn biu(&self) -> &Biu {
+        &self.memory.biu
+    }
+
+    pub(crate) fn biu_mut(&mut self) -> &mut Biu {
+        &mut self.memory.biu
+    }
+}
+
+impl FetchState {
+    pub(crate) fn resolved(&self) -> Resolved {
+        self.resolved
+    }
+}
 
 /// Physical address without memory.
 const NOWHERE: u32 = 0x1000_0000;
@@ -20,7 +62,7 @@ fn a_line_fill_that_fails_writes_its_victim_back() {
         assert!(cpu.store(va, Width::Word, va).is_ok());
     }
     assert!(cpu.load(0x10_0000, Width::Word).is_err());
-    assert!(cpu.dcache.find(Mva(0x2_0000)).is_none());
+    assert!(cpu.memory.dcache.find(Mva(0x2_0000)).is_none());
     assert_eq!(cpu.load(0x2_0000, Width::Word), Ok(0x2_0000));
 }
 
@@ -112,7 +154,7 @@ fn clean_and_invalidate_by_way_cleans() {
     }
     cpu.drain_write_buffer();
     assert_eq!(cpu.bus.word(0x2_0110), 7);
-    assert!(cpu.dcache.find(Mva(0x2_0100)).is_none());
+    assert!(cpu.memory.dcache.find(Mva(0x2_0100)).is_none());
 }
 
 #[test]
@@ -124,7 +166,7 @@ fn a_locked_way_of_the_i_cache_keeps_its_line() {
     for n in 1..64 {
         cpu.cp15_write(0, 7, 13, 1, 0x2_0000 + 0x400 * n);
     }
-    assert!(cpu.icache.find(Mva(0x2_0000)).is_some());
+    assert!(cpu.memory.icache.find(Mva(0x2_0000)).is_some());
 }
 
 /// An address of [`mapped`] that is uncached and buffered.
@@ -173,7 +215,7 @@ fn a_wait_for_interrupt_begins_when_everything_is_written() {
         assert!(cpu.store(BUFFERED + 4 * n, Width::Word, 7).is_ok());
     }
     cpu.cp15_write(0, 7, 0, 4, 0);
-    assert!(cpu.waiting);
+    assert!(cpu.is_waiting());
     assert_eq!(cpu.bus.word(0x2_0008), 7);
 }
 
@@ -186,7 +228,7 @@ fn forced_write_through_writes_lines_through_that_would_be_written_back() {
         assert!(cpu.store(0x2_0000, Width::Word, 7).is_ok());
         cpu.drain_write_buffer();
         assert_eq!(cpu.bus.word(0x2_0000), memory);
-        assert_eq!(cpu.dcache.any_dirty(), forced == 0);
+        assert_eq!(cpu.memory.dcache.any_dirty(), forced == 0);
         assert_eq!(cpu.load(0x2_0000, Width::Word), Ok(7));
     }
 }

@@ -35,7 +35,7 @@ pub struct Watched {
 
 /// Watchpoints, and the first hit since the last query.
 #[derive(Clone, Default)]
-pub(crate) struct Watch {
+pub(super) struct Watch {
     points: Vec<Watchpoint>,
     hit: Option<Watched>,
 }
@@ -61,20 +61,22 @@ impl Watch {
 impl<B: Bus> Cpu<B> {
     /// Replaces the watchpoints.
     pub fn set_watchpoints(&mut self, points: Vec<Watchpoint>) {
-        self.mmu.set_watching(!points.is_empty());
-        self.watch = Watch { points, hit: None };
+        self.memory.mmu.set_watching(!points.is_empty());
+        self.memory.watch = Watch { points, hit: None };
     }
 
     /// Returns the first watched access since the last call.
     pub fn take_watched(&mut self) -> Option<Watched> {
-        self.watch.hit.take()
+        self.memory.watch.hit.take()
     }
 
     /// Compares a slow-path access with the watchpoints. A hit ends the loop.
     #[inline]
-    pub(crate) fn compare_watched(&mut self, mva: Mva, bytes: u32, kind: Kind) {
-        if !self.watch.points.is_empty() && self.watch.note(mva, bytes, kind == Kind::Write) {
-            self.horizon = 0;
+    pub(super) fn compare_watched(&mut self, mva: Mva, bytes: u32, kind: Kind) {
+        if !self.memory.watch.points.is_empty()
+            && self.memory.watch.note(mva, bytes, kind == Kind::Write)
+        {
+            self.end_loop();
         }
     }
 
@@ -84,13 +86,16 @@ impl<B: Bus> Cpu<B> {
     /// is read.
     pub fn debug_read(&self, mva: Mva) -> Option<u8> {
         let page = self.debug_page(mva);
-        let line = self.dcache.find(mva);
+        let line = self.memory.dcache.find(mva);
         if let Some(line) = line.filter(|_| page.is_none_or(|(_, flags)| flags & mmu::CACHE != 0)) {
-            let word = self.dcache.line(line)[(mva.0 >> 2 & 7) as usize];
+            let word = self.memory.dcache.line(line)[(mva.0 >> 2 & 7) as usize];
             return Some((word >> (8 * (mva.0 & 3))) as u8);
         }
         let (pa, _) = page?;
-        self.biu.pending_byte(pa).or_else(|| self.bus.peek(pa))
+        self.memory
+            .biu
+            .pending_byte(pa)
+            .or_else(|| self.bus.peek(pa))
     }
 
     /// Writes a byte as a store of the core would, without time. If `mva` is in a line of the D-cache, writes
@@ -100,18 +105,19 @@ impl<B: Bus> Cpu<B> {
     pub fn debug_write(&mut self, mva: Mva, value: u8) -> bool {
         let page = self.debug_page(mva);
         let shift = 8 * (mva.0 & 3);
-        if let Some(line) = self.dcache.find(mva)
+        if let Some(line) = self.memory.dcache.find(mva)
             && page.is_none_or(|(_, flags)| flags & mmu::CACHE != 0)
         {
             // A store assigns a claimed line to the memory that its page names.
-            if self.dcache.is_nowhere(line) {
+            if self.memory.dcache.is_nowhere(line) {
                 let Some((pa, _)) = page else {
                     return false;
                 };
-                self.dcache.place(line, pa);
+                self.memory.dcache.place(line, pa);
             }
             let back = page.is_none_or(|(_, flags)| flags & mmu::BUFFER != 0);
-            self.dcache
+            self.memory
+                .dcache
                 .write(line, mva, u32::from(value) << shift, 0xff << shift, back);
             if back {
                 return true;
@@ -123,8 +129,8 @@ impl<B: Bus> Cpu<B> {
         if flags & mmu::CACHE == 0 && self.config.core.uncached_stores_update {
             self.update_line(mva, Width::Byte, value.into());
         }
-        if self.biu.pending_byte(pa).is_some() {
-            self.biu.drain(&mut self.bus, self.cycles);
+        if self.memory.biu.pending_byte(pa).is_some() {
+            self.memory.biu.drain(&mut self.bus, self.cycles);
         }
         self.bus.poke(pa, value)
     }
@@ -135,9 +141,9 @@ impl<B: Bus> Cpu<B> {
         if self.cp15.sctlr & 1 == 0 {
             return Some((Pa(mva.0), 0));
         }
-        let held = self.mmu.held(mva, Kind::Read).copied();
+        let held = self.memory.mmu.held(mva, Kind::Read).copied();
         let entry = held.or_else(|| self.debug_walk(mva))?;
-        let flags = (self.mmu.control()).attributes(self.config.core.descriptors, &entry);
+        let flags = (self.memory.mmu.control()).attributes(self.config.core.descriptors, &entry);
         Some((entry.translate(mva), flags))
     }
 
@@ -164,7 +170,7 @@ impl<B: Bus> Cpu<B> {
 
     /// Modified virtual address of a data access to `va`.
     pub fn debug_mva(&self, va: Va) -> Mva {
-        self.data_relocation.apply(va)
+        self.fcse.data(va)
     }
 }
 
@@ -199,7 +205,7 @@ mod tests {
         cpu.cp15_write(7, 15, 0, 0, 4);
         assert_eq!(cpu.load(LINE, Width::Word), Ok(0));
         assert!(cpu.debug_write(Mva(LINE), 7));
-        assert!(!cpu.dcache.any_dirty());
+        assert!(!cpu.memory.dcache.any_dirty());
         assert_eq!(
             (cpu.load(LINE, Width::Word), cpu.bus.word(LINE)),
             (Ok(7), 7)

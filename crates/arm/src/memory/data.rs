@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The memory path: every load, store and fetch goes FCSE -> TLB -> cache line -> write buffer -> bus. The start of
-//! each function answers hits. Everything else takes the slow path below, which is the definition.
+//! Data side of the memory path: loads and stores. The start of each function answers hits. Everything else takes the
+//! slow path below, which is the definition.
 
 use crate::addr::{Mva, Pa, Va};
 use crate::bus::{Bus, BusError, Width};
@@ -37,11 +37,11 @@ impl<B: Bus> DescriptorRead for Walker<'_, B> {
 
 impl<B: Bus> Cpu<B> {
     /// Whether loads and stores may use [`crate::grants`]. An observer of accesses must see them all.
-    pub(crate) const GRANTS: bool = B::SHORTCUTS && !B::ACCESSES_OBSERVED;
+    pub(super) const GRANTS: bool = B::SHORTCUTS && !B::ACCESSES_OBSERVED;
 
     #[inline(always)]
-    fn data_mva(&self, va: u32) -> Mva {
-        self.data_relocation.apply(Va(va))
+    pub(super) fn data_mva(&self, va: u32) -> Mva {
+        self.fcse.data(Va(va))
     }
 
     /// Returns the word that holds `mva`, if a grant allows the read. `misaligned` is the mask of the address bits
@@ -51,8 +51,8 @@ impl<B: Bus> Cpu<B> {
         if !Self::GRANTS {
             return None;
         }
-        let line = self.mmu.grants.read(mva, misaligned)?;
-        Some(self.dcache.line(line)[(mva.0 >> 2 & 7) as usize])
+        let line = self.memory.mmu.grants.read(mva, misaligned)?;
+        Some(self.memory.dcache.line(line)[(mva.0 >> 2 & 7) as usize])
     }
 
     /// Loads by a grant, from the D-cache alone.
@@ -76,11 +76,11 @@ impl<B: Bus> Cpu<B> {
 
     /// Stores by a grant, at an address that the FCSE has relocated.
     #[inline(always)]
-    fn granted_store_at(&mut self, mva: Mva, width: Width, value: u32) -> bool {
+    pub(super) fn granted_store_at(&mut self, mva: Mva, width: Width, value: u32) -> bool {
         if !Self::GRANTS {
             return false;
         }
-        let Some(line) = self.mmu.grants.write(mva, width.bytes() - 1) else {
+        let Some(line) = self.memory.mmu.grants.write(mva, width.bytes() - 1) else {
             return false;
         };
         let shift = match width {
@@ -88,7 +88,8 @@ impl<B: Bus> Cpu<B> {
             Width::Half => 8 * (mva.0 & 2),
             Width::Byte => 8 * (mva.0 & 3),
         };
-        self.dcache
+        self.memory
+            .dcache
             .write(line, mva, value << shift, width.mask() << shift, true);
         true
     }
@@ -97,7 +98,7 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn load(&mut self, va: u32, width: Width) -> Access<u32> {
         match self.granted_load(va, width) {
             Some(value) => Ok(value),
-            None => self.load_slow(self.data_mva(va), width, self.mmu.privileged()),
+            None => self.load_slow(self.data_mva(va), width, self.memory.mmu.privileged()),
         }
     }
 
@@ -110,7 +111,7 @@ impl<B: Bus> Cpu<B> {
             self.data_mva(va),
             width,
             value,
-            self.mmu.privileged(),
+            self.memory.mmu.privileged(),
             false,
         )
     }
@@ -118,11 +119,11 @@ impl<B: Bus> Cpu<B> {
     /// Grants the next accesses to the line of `mva`.
     fn grant(&mut self, mva: Mva, line: usize) {
         if Self::GRANTS
-            && !self.dcache.is_nowhere(line)
-            && let Some(page) = self.mmu.lookup(mva, Kind::Read)
+            && !self.memory.dcache.is_nowhere(line)
+            && let Some(page) = self.memory.mmu.lookup(mva, Kind::Read)
         {
             let (read, write) = (page.has(CACHED_READ), page.has(WRITE_BACK));
-            self.mmu.grants.give(mva, line, read, write);
+            self.memory.mmu.grants.give(mva, line, read, write);
         }
     }
 
@@ -137,7 +138,7 @@ impl<B: Bus> Cpu<B> {
     /// Swaps (SWP). Checks write permission first. The store is not buffered.
     pub(crate) fn swap(&mut self, va: u32, width: Width, value: u32) -> Access<u32> {
         let mva = self.data_mva(va);
-        let privileged = self.mmu.privileged();
+        let privileged = self.memory.mmu.privileged();
         if width == Width::Byte || va & 3 == 0 || !self.cp15.alignment_checked() {
             self.access(mva, Kind::Write, privileged)?;
         }
@@ -147,14 +148,8 @@ impl<B: Bus> Cpu<B> {
         Ok(old)
     }
 
-    /// Adapts the horizon after a bus access, which may have changed the next event of a device.
-    #[inline(always)]
-    pub(crate) fn bus_used(&mut self) {
-        self.horizon = self.horizon.min(self.bus.next_event());
-    }
-
     /// Translates and checks. Enters the data abort if that fails.
-    fn access(&mut self, mva: Mva, kind: Kind, privileged: bool) -> Access<Resolved> {
+    pub(super) fn access(&mut self, mva: Mva, kind: Kind, privileged: bool) -> Access<Resolved> {
         match self.translate(mva, kind, privileged) {
             Ok(page) => Ok(page),
             Err(fault) => Err(self.data_abort(fault, mva)),
@@ -174,8 +169,12 @@ impl<B: Bus> Cpu<B> {
             mmu::READ
         };
         if B::SHORTCUTS
-            && privileged == self.mmu.privileged()
-            && let Some(page) = self.mmu.lookup(mva, kind).filter(|page| page.has(need))
+            && privileged == self.memory.mmu.privileged()
+            && let Some(page) = self
+                .memory
+                .mmu
+                .lookup(mva, kind)
+                .filter(|page| page.has(need))
         {
             return Ok(page);
         }
@@ -191,13 +190,16 @@ impl<B: Bus> Cpu<B> {
     ) -> Result<Resolved, Fault> {
         let before = self.cycles;
         let mut walker = Walker {
-            biu: &mut self.biu,
+            biu: &mut self.memory.biu,
             bus: &mut self.bus,
             now: before,
             reads: 0,
             read: [(Pa(0), 0); 2],
         };
-        let result = self.mmu.translate(mva, kind, privileged, &mut walker);
+        let result = self
+            .memory
+            .mmu
+            .translate(mva, kind, privileged, &mut walker);
         let Walker {
             now, reads, read, ..
         } = walker;
@@ -237,12 +239,12 @@ impl<B: Bus> Cpu<B> {
 
     /// Loads from a page that may be read.
     #[inline(always)]
-    fn load_at(&mut self, page: Resolved, mva: Mva, width: Width) -> Access<u32> {
+    pub(super) fn load_at(&mut self, page: Resolved, mva: Mva, width: Width) -> Access<u32> {
         let aligned = Mva(mva.0 & !(width.bytes() - 1));
         self.compare_watched(aligned, width.bytes(), Kind::Read);
         let value = if page.has(mmu::CACHE) {
             let line = self.cached_line(aligned, page)?;
-            let word = self.dcache.line(line)[(aligned.0 >> 2 & 7) as usize];
+            let word = self.memory.dcache.line(line)[(aligned.0 >> 2 & 7) as usize];
             let value = word >> (8 * (aligned.0 & 3)) & width.mask();
             self.tell_load(page, aligned, width, value, true);
             self.grant(aligned, line);
@@ -262,9 +264,12 @@ impl<B: Bus> Cpu<B> {
         let before = self.cycles;
         let now = match self.behaviour().uncached_reads_fence {
             false => before,
-            true => self.biu.drain(&mut self.bus, before),
+            true => self.memory.biu.drain(&mut self.bus, before),
         };
-        let read = self.biu.read(&mut self.bus, now, page.pa(mva), width);
+        let read = self
+            .memory
+            .biu
+            .read(&mut self.bus, now, page.pa(mva), width);
         self.uncached_is_read(page, mva, 1, read.map(|(_, done)| done))?;
         let value = read.map_or(0, |(value, _)| value);
         self.tell_load(page, mva, width, value, false);
@@ -272,7 +277,7 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Accounts for an uncached read of `words` words that is complete at `done`, or takes its abort.
-    fn uncached_is_read(
+    pub(super) fn uncached_is_read(
         &mut self,
         page: Resolved,
         mva: Mva,
@@ -281,7 +286,7 @@ impl<B: Bus> Cpu<B> {
     ) -> Access<()> {
         let Ok(done) = done else {
             self.bus_used();
-            return Err(self.data_abort(self.mmu.external_abort(page), mva));
+            return Err(self.data_abort(self.memory.mmu.external_abort(page), mva));
         };
         self.counters.uncached_reads += words;
         self.counters.uncached_read_cycles += done - self.cycles;
@@ -292,14 +297,14 @@ impl<B: Bus> Cpu<B> {
 
     /// Whether the core has page fill policies and the page has all of `flags`.
     #[inline(always)]
-    fn has_policy(&self, page: Resolved, flags: u32) -> bool {
+    pub(super) fn has_policy(&self, page: Resolved, flags: u32) -> bool {
         self.behaviour().page_fill_policies && page.has(flags)
     }
 
     /// Returns the line for a store to a cacheable page. Fills it first if the page allocates on writes.
     #[inline(always)]
-    fn line_to_store(&mut self, mva: Mva, page: Resolved) -> Access<Option<usize>> {
-        let found = self.dcache.find(mva);
+    pub(super) fn line_to_store(&mut self, mva: Mva, page: Resolved) -> Access<Option<usize>> {
+        let found = self.memory.dcache.find(mva);
         let behaviour = self.behaviour();
         match behaviour.page_fill_policies || behaviour.preload_fills {
             true => self.line_to_store_if_filled(mva, page, found),
@@ -323,8 +328,8 @@ impl<B: Bus> Cpu<B> {
             && self.config.core.behaviour.preload_fills
         {
             self.wait_for_fill(line);
-            if self.dcache.is_nowhere(line) {
-                self.dcache.place(line, page.pa(mva));
+            if self.memory.dcache.is_nowhere(line) {
+                self.memory.dcache.place(line, page.pa(mva));
             }
         }
         Ok(line)
@@ -334,11 +339,11 @@ impl<B: Bus> Cpu<B> {
     #[inline(always)]
     fn make_room(&mut self, mva: Mva, page: Resolved) -> (usize, Option<Mva>, Option<Dirty>) {
         let room = match self.has_policy(page, mmu::MINI) {
-            true => self.dcache.allocate_mini(mva),
-            false => self.dcache.allocate(mva),
+            true => self.memory.dcache.allocate_mini(mva),
+            false => self.memory.dcache.allocate(mva),
         };
         if let Some(victim) = room.1 {
-            self.mmu.grants.take(victim);
+            self.memory.mmu.grants.take(victim);
             let side = Side::Data;
             self.tell(Event::Replaced { side, mva: victim });
         }
@@ -347,8 +352,8 @@ impl<B: Bus> Cpu<B> {
 
     /// Returns the line that holds `mva`. Fills it if it is missing.
     #[inline(always)]
-    pub(crate) fn cached_line(&mut self, mva: Mva, page: Resolved) -> Access<usize> {
-        if let Some(line) = self.dcache.find(mva) {
+    fn cached_line(&mut self, mva: Mva, page: Resolved) -> Access<usize> {
+        if let Some(line) = self.memory.dcache.find(mva) {
             if self.config.core.behaviour.preload_fills {
                 self.wait_for_fill(line);
             }
@@ -372,18 +377,24 @@ impl<B: Bus> Cpu<B> {
         }
         let mut now = before;
         if let Some(d) = dirty.as_ref().filter(|_| alias) {
-            now = self.biu.evict(&mut self.bus, now, d.pa, d.halves, &d.data);
+            now = self
+                .memory
+                .biu
+                .evict(&mut self.bus, now, d.pa, d.halves, &d.data);
         }
         let mut data = [0; 8];
-        let filled = self.biu.read_line(&mut self.bus, now, pa, &mut data);
+        let filled = self.memory.biu.read_line(&mut self.bus, now, pa, &mut data);
         let Ok((start, time)) = filled else {
             // The victim has left its line nevertheless.
             if let Some(d) = dirty.as_ref().filter(|_| !alias) {
-                let accepted = self.biu.evict(&mut self.bus, now, d.pa, d.halves, &d.data);
+                let accepted = self
+                    .memory
+                    .biu
+                    .evict(&mut self.bus, now, d.pa, d.halves, &d.data);
                 self.wait_until(Cause::Eviction, accepted);
             }
             self.bus_used();
-            return Err(self.data_abort(self.mmu.external_abort(page), mva));
+            return Err(self.data_abort(self.memory.mmu.external_abort(page), mva));
         };
         let mut resume = start + self.exposed(time);
         if let Some(d) = &dirty {
@@ -391,15 +402,16 @@ impl<B: Bus> Cpu<B> {
             self.counters.dcache_halves_written += u64::from(d.halves.count_ones());
             if !alias {
                 let filled_at = start + u64::from(time.last);
-                let accepted = self
-                    .biu
-                    .evict(&mut self.bus, filled_at, d.pa, d.halves, &d.data);
+                let accepted =
+                    self.memory
+                        .biu
+                        .evict(&mut self.bus, filled_at, d.pa, d.halves, &d.data);
                 if accepted > filled_at {
                     resume = resume.max(accepted);
                 }
             }
         }
-        self.dcache.fill(line, mva, pa, data);
+        self.memory.dcache.fill(line, mva, pa, data);
         let (side, at) = (Side::Data, Mva(mva.0 & !31));
         self.tell(Event::Fill {
             side,
@@ -412,14 +424,14 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Cycles from the bus grant of a line fill until the pipeline continues.
-    pub(crate) fn exposed(&self, time: crate::bus::BurstTime) -> u64 {
+    pub(super) fn exposed(&self, time: crate::bus::BurstTime) -> u64 {
         let tail = (time.last - time.first) * self.config.cost.tail_exposed_256 / 256;
         u64::from(time.first + tail)
     }
 
     /// `locked` marks the store of a SWP, which is buffered only in cacheable pages.
     #[inline(never)]
-    fn store_slow(
+    pub(super) fn store_slow(
         &mut self,
         mva: Mva,
         width: Width,
@@ -442,7 +454,8 @@ impl<B: Bus> Cpu<B> {
             let shift = 8 * (mva.0 & 3);
             let mask = width.mask();
             let write_back = page.has(mmu::BUFFER);
-            self.dcache
+            self.memory
+                .dcache
                 .write(line, mva, value << shift, mask << shift, write_back);
             if write_back {
                 self.tell_store(page, mva, width, value & mask, true);
@@ -463,9 +476,3 @@ impl<B: Bus> Cpu<B> {
         Ok(())
     }
 }
-
-mod store_through;
-mod transfer;
-
-#[cfg(test)]
-mod tests;

@@ -27,47 +27,53 @@ impl<B: Bus> Cpu<B> {
         };
         let (done, answer) = if buffered && self.has_policy(page, mmu::SINGLE) {
             // The store is also a fence, and no other store joins its entry.
-            let now = self.biu.drain(&mut self.bus, before);
-            self.biu.push_single(now, pa, width, value);
+            let now = self.memory.biu.drain(&mut self.bus, before);
+            self.memory.biu.push_single(now, pa, width, value);
             (now, Ok(()))
         } else if buffered && self.separates_accesses() {
             let now = self
+                .memory
                 .biu
                 .store_alone(&mut self.bus, before, pa, width, value);
             (now, Ok(()))
         } else if buffered {
-            let accepted = self.biu.store(&mut self.bus, before, pa, width, value);
+            let accepted = self
+                .memory
+                .biu
+                .store(&mut self.bus, before, pa, width, value);
             (accepted, Ok(()))
         } else {
-            (self.biu).store_unbuffered(&mut self.bus, before, pa, width, value)
+            (self.memory.biu).store_unbuffered(&mut self.bus, before, pa, width, value)
         };
         self.wait_until(own, done);
         self.counters.write_wait_cycles += done - before;
         self.bus_used();
-        answer.map_err(|_| self.data_abort(self.mmu.external_abort(page), mva))
+        answer.map_err(|_| self.data_abort(self.memory.mmu.external_abort(page), mva))
     }
 
     /// Whether accesses are never sequential to each other: on the ARM920T while its D-cache is off (S3C2410A
     /// p. 4-6).
     #[inline(always)]
     pub(super) fn separates_accesses(&self) -> bool {
-        self.biu.reads_bursts() && self.cp15.sctlr & 4 == 0
+        self.memory.biu.reads_bursts() && self.cp15.sctlr & 4 == 0
     }
 
     /// Updates a line that holds the address of a store past the cache.
-    pub(crate) fn update_line(&mut self, mva: Mva, width: Width, value: u32) {
+    pub(super) fn update_line(&mut self, mva: Mva, width: Width, value: u32) {
         let on = self.cp15.sctlr >> 2 & 1 != 0;
-        if let Some(line) = self.dcache.find(mva).filter(|_| on) {
+        if let Some(line) = self.memory.dcache.find(mva).filter(|_| on) {
             let shift = 8 * (mva.0 & 3);
             let mask = width.mask() << shift;
-            self.dcache.write(line, mva, value << shift, mask, false);
+            self.memory
+                .dcache
+                .write(line, mva, value << shift, mask, false);
         }
     }
 
     /// Drains the write buffer (CP15 c7,c10,4).
     pub(crate) fn drain_write_buffer(&mut self) {
         let before = self.cycles;
-        let drained = self.biu.drain(&mut self.bus, before);
+        let drained = self.memory.biu.drain(&mut self.bus, before);
         self.wait_until(Cause::WriteBuffer, drained);
         self.counters.write_wait_cycles += self.cycles - before;
         self.bus_used();

@@ -40,8 +40,8 @@ impl<B: Bus> Cpu<B> {
         if !Self::GRANTS || first + count > 8 {
             return None;
         }
-        let line = self.mmu.grants.read(self.data_mva(va), 3)?;
-        Some((*self.dcache.line(line), first as usize))
+        let line = self.memory.mmu.grants.read(self.data_mva(va), 3)?;
+        Some((*self.memory.dcache.line(line), first as usize))
     }
 
     /// Returns the line for `count` words to `va`, and the place of the first one in it, if a grant allows
@@ -52,7 +52,7 @@ impl<B: Bus> Cpu<B> {
         if !Self::GRANTS || first + count > 8 {
             return None;
         }
-        let line = self.mmu.grants.write(self.data_mva(va), 3)?;
+        let line = self.memory.mmu.grants.write(self.data_mva(va), 3)?;
         Some((line, first as usize))
     }
 
@@ -83,21 +83,21 @@ impl<B: Bus> Cpu<B> {
 
     /// Loads one word, or an uncached burst. Returns the number of words.
     fn load_piece(&mut self, va: u32, out: &mut [u32]) -> Access<usize> {
-        if !self.biu.reads_bursts() || self.separates_accesses() {
+        if !self.memory.biu.reads_bursts() || self.separates_accesses() {
             out[0] = self.load(va, Width::Word)?;
             return Ok(1);
         }
         let mva = self.data_mva(va);
-        let page = self.access(mva, Kind::Read, self.mmu.privileged())?;
+        let page = self.access(mva, Kind::Read, self.memory.mmu.privileged())?;
         if page.has(mmu::CACHE) {
             out[0] = self.load_at(page, mva, Width::Word)?;
             return Ok(1);
         }
         let (before, pa) = (self.cycles, page.pa(mva));
-        let count = self.biu.readable(pa, out.len());
+        let count = self.memory.biu.readable(pa, out.len());
         let words = &mut out[..count];
         self.compare_watched(mva, 4 * count as u32, Kind::Read);
-        let read = self.biu.read_words(&mut self.bus, before, pa, words);
+        let read = self.memory.biu.read_words(&mut self.bus, before, pa, words);
         self.uncached_is_read(page, mva, count as u64, read)?;
         for (n, word) in (0..).zip(&*words) {
             self.tell_load(page, Mva(mva.0 + 4 * n), Width::Word, *word, false);
@@ -136,7 +136,8 @@ impl<B: Bus> Cpu<B> {
             let count = (words.len() - at).min(8 - (here >> 2 & 7) as usize);
             if let Some((line, first)) = self.granted_line_for_write(here, count as u32) {
                 self.end_run(&mut run, &words[..at], last)?;
-                self.dcache
+                self.memory
+                    .dcache
                     .words_to_write(line, first, count as u32)
                     .copy_from_slice(&words[at..at + count]);
             } else {
@@ -163,7 +164,7 @@ impl<B: Bus> Cpu<B> {
             Stored::Past(page, missed) => (page, missed),
             Stored::Nothing => {
                 self.end_run(run, &words[..from], last)?;
-                let privileged = self.mmu.privileged();
+                let privileged = self.memory.mmu.privileged();
                 for (n, word) in (0..).zip(piece) {
                     let at = Mva(mva.0 + 4 * n);
                     // The slow path of the first word usually grants the others.
@@ -187,7 +188,7 @@ impl<B: Bus> Cpu<B> {
 
     /// Writes words into their line if they also go past the cache.
     fn store_into_line(&mut self, mva: Mva, words: &[u32]) -> Access<Stored> {
-        let page = self.access(mva, Kind::Write, self.mmu.privileged())?;
+        let page = self.access(mva, Kind::Write, self.memory.mmu.privileged())?;
         self.compare_watched(mva, 4 * words.len() as u32, Kind::Write);
         if !page.has(mmu::CACHE) {
             // XScale's fences and unbuffered stores are single.
@@ -207,7 +208,7 @@ impl<B: Bus> Cpu<B> {
         }
         for (n, word) in (0..).zip(words) {
             let at = Mva(mva.0 + 4 * n);
-            self.dcache.write(line, at, *word, u32::MAX, false);
+            self.memory.dcache.write(line, at, *word, u32::MAX, false);
         }
         Ok(Stored::Past(page, false))
     }
@@ -229,11 +230,14 @@ impl<B: Bus> Cpu<B> {
         let (pa, cached) = (page.pa(run.mva), page.has(mmu::CACHE));
         self.counters.buffered_stores += words.len() as u64;
         let (own, done, written) = if cached || page.has(mmu::BUFFER) {
-            let accepted = self.biu.store_words(&mut self.bus, before, pa, words);
+            let accepted = self
+                .memory
+                .biu
+                .store_words(&mut self.bus, before, pa, words);
             (Cause::WriteBuffer, accepted, words.len())
         } else {
             let (done, written) =
-                (self.biu).store_words_unbuffered(&mut self.bus, before, pa, words);
+                (self.memory.biu).store_words_unbuffered(&mut self.bus, before, pa, words);
             (Cause::Uncached, done, written)
         };
         for (n, word) in (0..).zip(&words[..written]) {
@@ -250,7 +254,7 @@ impl<B: Bus> Cpu<B> {
         self.bus_used();
         if written < words.len() {
             let failed = Mva(run.mva.0 + 4 * written as u32);
-            return Err(self.data_abort(self.mmu.external_abort(page), failed));
+            return Err(self.data_abort(self.memory.mmu.external_abort(page), failed));
         }
         Ok(())
     }

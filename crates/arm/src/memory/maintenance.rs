@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Maintenance of caches and TLBs: what the operations of CP15 c7 and c8 do.
+
+use crate::addr::Mva;
+use crate::bus::Bus;
+use crate::cpu::Cpu;
+use crate::dcache::Dirty;
+use crate::icache;
+use crate::observe::{Cause, Event, Side, TlbSide};
+
+impl<B: Bus> Cpu<B> {
+    pub(crate) fn invalidate_tlb(&mut self, side: TlbSide) {
+        self.counters.tlb_invalidates += 1;
+        for tlb in self.memory.mmu.reached(side) {
+            self.memory.mmu.invalidate_tlb(tlb);
+            let side = self.memory.mmu.side(tlb);
+            self.tell(Event::TlbInvalidateAll { side });
+        }
+    }
+
+    pub(crate) fn invalidate_tlb_entry(&mut self, side: TlbSide, mva: Mva) {
+        for tlb in self.memory.mmu.reached(side) {
+            let (side, mut from) = (self.memory.mmu.side(tlb), 0);
+            while let Some(entry) = self.memory.mmu.invalidate_tlb_entry(tlb, mva, from) {
+                self.tell(Event::TlbInvalidate { side, entry });
+                from = entry + 1;
+            }
+        }
+    }
+
+    /// Restarts the caches' random choice of victims from a seed, as [`crate::Config::victim_seed`] describes
+    /// it.
+    pub fn reseed_victims(&mut self, seed: u32) {
+        self.memory.dcache.victim.reseed(seed);
+        self.memory.icache.victim.reseed(icache::own_seed(seed));
+    }
+
+    /// Does an operation whose time counts as cache maintenance.
+    pub(crate) fn maintain(&mut self, operation: impl FnOnce(&mut Self)) {
+        let before = self.cycles;
+        operation(self);
+        let issue = u64::from(self.timing().coprocessor) + u64::from(self.config.cost.cp15_busy);
+        self.counters.cache_op_cycles += self.cycles - before + issue;
+    }
+
+    /// Does maintenance on the D-cache line that holds an address, if there is one.
+    pub(crate) fn maintain_line(&mut self, mva: u32, operation: impl FnOnce(&mut Self, usize)) {
+        self.maintain(|cpu| {
+            if let Some(line) = cpu.memory.dcache.find(Mva(mva)) {
+                operation(cpu, line);
+            }
+        });
+    }
+
+    /// Does maintenance on a D-cache line by set and way.
+    pub(crate) fn maintain_index(&mut self, index: u32, operation: impl FnOnce(&mut Self, usize)) {
+        let line = self.memory.dcache.line_by_index(index);
+        self.maintain(|cpu| operation(cpu, line));
+    }
+
+    pub(crate) fn clean_and_invalidate_line(&mut self, line: usize) {
+        self.clean_line(line);
+        self.invalidate_dcache_line(line);
+    }
+
+    pub(crate) fn invalidate_icache_mva(&mut self, mva: Mva) {
+        if let Some(line) = self.memory.icache.find(mva) {
+            self.invalidate_icache_line(line);
+        }
+        self.refetch();
+    }
+
+    pub(crate) fn invalidate_icache_index(&mut self, index: u32) {
+        let line = self.memory.icache.line_by_index(index);
+        self.invalidate_icache_line(line);
+        self.refetch();
+    }
+
+    pub(crate) fn invalidate_dcache(&mut self) {
+        self.tell_dcache_invalidate_all();
+        self.memory.dcache.invalidate_all();
+        self.memory.mmu.grants.take_all();
+    }
+
+    pub(crate) fn invalidate_dcache_line(&mut self, line: usize) {
+        self.tell_dcache_invalidate(line);
+        if let Some((mva, _)) = self.memory.dcache.state(line) {
+            self.memory.mmu.grants.take(mva);
+        }
+        self.memory.dcache.invalidate(line);
+    }
+
+    fn invalidate_icache_line(&mut self, line: usize) {
+        if B::OBSERVED
+            && let Some(mva) = self.memory.icache.mva(line)
+        {
+            let (side, pa) = (Side::Instruction, self.memory.icache.pa(line));
+            self.tell(Event::Invalidate {
+                side,
+                mva,
+                pa,
+                halves: 0,
+            });
+        }
+        self.memory.icache.invalidate(line);
+    }
+
+    pub(crate) fn invalidate_icache(&mut self) {
+        self.tell(Event::InvalidateAll {
+            side: Side::Instruction,
+        });
+        self.memory.icache.invalidate_all();
+        self.memory.icache.prefetch = None;
+        self.counters.icache_invalidates += 1;
+        self.cp15.xscale.branches.forget();
+        self.refetch();
+    }
+
+    pub(crate) fn clean_line(&mut self, line: usize) {
+        let mva = self
+            .memory
+            .dcache
+            .state(line)
+            .map_or(Mva(0), |(mva, _)| mva);
+        let Some(dirty) = self.memory.dcache.take_dirty(line) else {
+            return;
+        };
+        self.tell_write_back(mva, &dirty, false);
+        self.write_back(&dirty);
+    }
+
+    /// Moves dirty data to the victim buffer, as maintenance.
+    fn write_back(&mut self, dirty: &Dirty) {
+        let Dirty { pa, halves, data } = dirty;
+        self.counters.dcache_cleans += 1;
+        self.counters.dcache_halves_written += u64::from(halves.count_ones());
+        let accepted = self
+            .memory
+            .biu
+            .evict(&mut self.bus, self.cycles, *pa, *halves, data);
+        self.memory.biu.writes.victim_is_of(Cause::Maintenance);
+        self.spend_until(Cause::Maintenance, accepted);
+        self.bus_used();
+    }
+
+    /// Tests some lines and cleans the first dirty one. Returns Z set if the whole cache is clean.
+    pub(crate) fn test_and_clean(&mut self) -> u32 {
+        let before = self.cycles;
+        if let Some(line) = self
+            .memory
+            .dcache
+            .test(self.config.cost.lines_tested_per_op)
+        {
+            self.clean_line(line);
+        }
+        self.counters.test_clean_ops += 1;
+        self.counters.cache_op_cycles +=
+            self.cycles - before + 1 + u64::from(self.config.cost.cp15_busy);
+        if self.memory.dcache.any_dirty() {
+            0
+        } else {
+            1 << 30
+        }
+    }
+
+    pub(crate) fn test_clean_and_invalidate(&mut self) -> u32 {
+        let clean = self.test_and_clean();
+        if clean != 0 {
+            self.invalidate_dcache();
+        }
+        clean
+    }
+
+    /// Waits as part of an operation until all pending writes are in memory, and `more` cycles. This does not count
+    /// as a wait for the write buffer, which has its own counter.
+    pub(crate) fn finish_writes(&mut self, more: u64) {
+        let drained = self.memory.biu.drain(&mut self.bus, self.cycles) + more;
+        self.spend_until(Cause::Maintenance, drained);
+        self.bus_used();
+    }
+
+    /// Assigns a D-cache line to `mva`, unless one holds it, and reads nothing, not even a translation. The line's
+    /// contents are `words`. The victim is at the set's pointer; its dirty data is written back.
+    pub(crate) fn claim_line(&mut self, mva: Mva, words: [u32; 8]) {
+        if self.memory.dcache.find(mva).is_some() {
+            return;
+        }
+        let (line, victim, dirty) = self.memory.dcache.allocate_in_turn(mva);
+        if let Some(victim) = victim {
+            self.memory.mmu.grants.take(victim);
+            let side = Side::Data;
+            self.tell(Event::Replaced { side, mva: victim });
+        }
+        if let Some((victim, dirty)) = victim.zip(dirty) {
+            self.tell_write_back(victim, &dirty, false);
+            self.write_back(&dirty);
+        }
+        self.memory.dcache.claim(line, mva, words);
+        self.tell(Event::Claim { mva });
+    }
+}
