@@ -3,7 +3,7 @@
 //!
 //! Each line keeps the physical address from which it was filled, so a write-back needs no translation. It
 //! has two dirty bits, one for each half of 16 bytes. Read misses allocate a line. XScale also allocates on
-//! write misses in pages that ask for it, and by an operation that reads nothing.
+//! write misses in pages that ask for it, and by a CP15 operation that allocates a line without reading memory.
 //!
 //! XScale also has a mini data cache, whose lines follow those of the main cache here. The page decides which
 //! of the two is filled; a lookup finds a line in either.

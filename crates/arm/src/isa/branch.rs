@@ -157,7 +157,7 @@ fn execute_bx<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.branch_exchange(target);
 }
 
-/// BKPT. Without a debugger it is a prefetch abort. On XScale it has no effect unless DCSR enables debugging
+/// BKPT. Without a debugger, BKPT is a prefetch abort. On XScale, BKPT has no effect unless DCSR enables debugging
 /// (IXP42X 3.6.7), which is not modelled.
 pub(super) fn bkpt<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     let exec: Exec<B> = match core.timing.breakpoint {

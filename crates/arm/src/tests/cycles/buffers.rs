@@ -81,7 +81,7 @@ fn cleaning_a_line_takes_an_operation_until_the_buffer_holds_one() {
         assert!(warm.cpu.store(at, Width::Word, 1).is_ok());
     }
     let each = warm.each(&[clean, next, clean, next, clean], DATA);
-    // Half a line each. The buffer accepts the second at once, because the first has begun. The third is
-    // clean.
+    // The first two operations write back half a line each. The buffer accepts the second half at once, because the
+    // write of the first half has begun. The line of the third operation is clean.
     assert_eq!(each, [OPERATION, 1, OPERATION, 1, OPERATION]);
 }

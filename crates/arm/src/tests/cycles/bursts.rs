@@ -117,7 +117,7 @@ fn row_d_no_burst_crosses_a_kilobyte() {
             assert_eq!(log, halves, "{core:?} {base:#x}");
         }
     }
-    // No burst crosses a kilobyte where two stores could join while the bus is busy.
+    // Two stores can join a burst while the bus is busy, but no burst crosses a kilobyte.
     let mut warm = board();
     warm.at(&[STM_4, 0xe281_1010, STM_4, DRAIN], BUFFERED + COLD + 0x3f0); // add r1, r1, #16
     assert!(warm.cpu.load(UNBUFFERED, Width::Word).is_ok());

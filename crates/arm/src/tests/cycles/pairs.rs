@@ -52,7 +52,7 @@ fn stall(result: Produced, operand: Use) -> (u64, Source) {
 }
 
 /// Cycles that an instruction stalls after one independent instruction of one cycle (DDI0165B p. 8-21, 8-22).
-/// Port C needs the Write stage, which the result has then reached.
+/// Port C needs the operand in the Write stage, and by that stage the result is there.
 fn later_stall(result: Produced, operand: Use) -> (u64, Source) {
     (u64::from((result, operand) == (Byte, Use::Execute)), PAGE)
 }

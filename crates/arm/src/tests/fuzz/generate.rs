@@ -115,7 +115,7 @@ fn tables(r: &mut Random) -> Vec<(u32, u32)> {
         let large = page(r, true);
         words.extend((128..192).map(|n| (at + 4 * n, large)));
     }
-    // The other PIDs use the pages of these.
+    // The other PIDs use the pages of the PIDs above.
     for table in TABLES {
         let descriptor_at = |at: u32| {
             words
