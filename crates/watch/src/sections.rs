@@ -115,7 +115,7 @@ impl Sections {
         }
     }
 
-    /// Returns one section for each beginning instruction and chain of callers.
+    /// Returns the longest section for each pair of an instruction that begins sections and a chain of callers.
     pub fn all(&self) -> impl Iterator<Item = Section> + use<'_> {
         let place = |(pc, node): Place| (pc, self.calls.callers(node));
         self.met.iter().map(move |(begun, longest)| Section {

@@ -445,7 +445,8 @@ fn lone_half_call(view: &View) -> bool {
     view.thumb && view.is(0xf800, 0xf000) && !matches!(view.second >> 11, 0x1d | 0x1f)
 }
 
-/// Matches unaligned accesses to words, except A32 LDR into a register, which is run: see [`MASKS`].
+/// Matches the unaligned accesses to words that are left out. An A32 LDR that does not load the pc is run and compared
+/// in part: see [`MASKS`].
 fn unaligned_word(view: &View) -> bool {
     let unaligned = view
         .access()

@@ -196,8 +196,8 @@ mod tests {
         assert_eq!(find(Way::Lazy, "own-65535", 0).faults, 0.0);
         assert_eq!(find(Way::Lazy, "own-65535", 64).faults, 1.0);
         assert_eq!(find(Way::Lazy, "one-task-65535", 64).faults, 0.0);
-        // Since 5.5, two tasks that share a bitmap copy nothing. Two tasks with bitmaps of their own copy at each
-        // switch.
+        // Since 5.5, two tasks that share a bitmap copy nothing. If each of two tasks has its own
+        // bitmap, every switch copies.
         assert!(find(Way::Sequence, "port-65535", 64).lines < 10.0);
         assert!(find(Way::Sequence, "own-65535", 0).lines >= 256.0);
         let none = find(Way::Sequence, "none", 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figures from the papers and the envelope, read from `published/`. They are compared with measured
+//! Figures from the papers, and the back-of-envelope estimate, read from `published/`. They are compared with measured
 //! figures and never change them.
 
 use std::collections::BTreeMap;
@@ -175,7 +175,7 @@ impl From<[f64; 3]> for Range {
     }
 }
 
-/// The envelope of one board.
+/// The back-of-envelope estimate for one board.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BoardEnvelope {
@@ -198,7 +198,7 @@ pub struct Envelope {
     pub source: String,
     /// Cache lines (I and D) that a full refill is assumed to fill.
     pub assumed_lines: Range,
-    /// Envelope of each board.
+    /// Back-of-envelope estimate for each board.
     #[serde(rename = "board")]
     pub boards: Vec<BoardEnvelope>,
 }

@@ -40,7 +40,7 @@ fn all_kernels() -> impl Iterator<Item = &'static str> {
     [PLAIN].into_iter().chain(FCSE)
 }
 
-/// Asserts that a program fails, and that the count after `what` is not zero.
+/// Asserts that a program fails, and that the number after the text `what` in its output is not zero.
 fn fails(kernel: &str, command: &str, what: &str) {
     fails_with(kernel, "16K", command, what);
 }

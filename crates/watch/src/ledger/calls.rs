@@ -213,7 +213,8 @@ impl Calls {
         let frames = &mut self.frames;
         let returns = |f: &Frame| f.back == to.pc && f.stack == to.stack;
         let is_here = |f: &Frame| match to.first {
-            // An exception returns to the first instruction.
+            // An exception may return to the function's first instruction. That is no new call, so the function, the
+            // return address and the stack have to be the same.
             true => (f.function, f.back, f.stack) == (to.function, to.link, to.stack),
             false => f.function == to.function && f.stack >= to.stack,
         };

@@ -187,7 +187,7 @@ fn pid(r: &mut Random) -> Vec<u32> {
     let write = mcr(13, 0, 0, 2);
     let (masked, allowed) = (0xe321_f0df, 0xe321_f01f);
     match r.below(6) {
-        // Interrupts are allowed after it.
+        // Allows interrupts after the write to the PID register.
         4 => vec![set(r.below(3)), write, allowed],
         5 => vec![masked, set(r.below(3)), write, allowed],
         0 => vec![set(r.below(3)), write],
