@@ -119,11 +119,11 @@ pub fn built_for(name: &str) -> Result<String> {
     spec::choose(&paths::root().join("linux"), name).map(|chosen| chosen.built)
 }
 
-/// Returns whether a variant has a series of patches; `false` for an unknown name.
-pub fn has_series(name: &str, series: &str) -> bool {
+/// Returns whether a variant has a series of patches.
+pub fn has_series(name: &str, series: &str) -> Result<bool> {
     let of_series = |patch: &Patch| patch.path.iter().any(|part| part == series);
-    spec::choose(&paths::root().join("linux"), name)
-        .is_ok_and(|chosen| chosen.patches.iter().any(of_series))
+    let chosen = spec::choose(&paths::root().join("linux"), name)?;
+    Ok(chosen.patches.iter().any(of_series))
 }
 
 /// Returns the path of a version's file: its own file, or the file of the version that its `from` names.

@@ -279,3 +279,30 @@ fn a_claim_names_what_the_experiment_measures_and_one_bound() {
     assert!(checked("").contains("give exactly one of"));
     assert!(checked("at_most = 1.0\nat_least = 0.1").contains("give exactly one of"));
 }
+
+#[test]
+fn names_and_words_of_own_kernels_are_one_line_of_text() {
+    for (name, of, words, says) in [
+        ("mine/a,b", "6.12/plain", "a=1", "not a name"),
+        ("mine/\\u001b[31mred", "6.12/plain", "a=1", "not a name"),
+        ("mine/two\\nlines", "6.12/plain", "a=1", "not a name"),
+        ("", "6.12/plain", "a=1", "not a name"),
+        ("a/b/c", "6.12/plain", "a=1", "not a name"),
+        // A layout: the name of another kernel's layout 3.
+        ("mine/k@3", "6.12/plain", "a=1", "not a name"),
+        ("mine/k", "6.12/plain@3", "a=1", "no kernel"),
+        ("mine/k", "6.12/plain", "a=1\\u0000", "control characters"),
+        (
+            "mine/k",
+            "6.12/plain",
+            &"a".repeat(1024),
+            "at most 1023 bytes",
+        ),
+    ] {
+        let own = format!("[kernel.\"{name}\"]\nof = \"{of}\"\ncommand_line = \"{words}\"\n");
+        let text = GOOD.replace("[\"6.12/plain\"]", &format!("[\"{name}\"]")) + &own;
+        let e = parsed(&text).unwrap();
+        let error = format!("{:#}", e.check_parts().unwrap_err());
+        assert!(error.contains(says), "{name:?}: {error}");
+    }
+}

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use base::suggest::did_you_mean;
 use results::figures::claim::Claim;
 use results::runs::point::Point;
+use session::boot::LONGEST_COMMAND_LINE;
 use supply::kernel;
 
 /// Another kernel with more words on its command line.
@@ -23,6 +24,11 @@ struct OwnKernel {
 impl OwnKernel {
     /// Rejects a name that `kernels` does not have or that is taken, an unknown kernel, and an entry without words.
     fn check(&self, name: &str, kernels: &[String]) -> Result<()> {
+        if !is_name(name) {
+            bail!(
+                "kernel.{name:?}: not a name: use letters, digits, \".\", \"_\" and \"-\", and at most one \"/\""
+            );
+        }
         if !kernels.iter().any(|kernel| kernel == name) {
             let hint = did_you_mean(name, kernels);
             bail!("kernel.\"{name}\": not in `kernels`{hint}");
@@ -32,7 +38,16 @@ impl OwnKernel {
                 "kernel.\"{name}\": linux/*/kernel.toml has a kernel of that name; choose another"
             );
         }
-        if self.command_line.trim().is_empty() {
+        if !is_name(&self.of) {
+            bail!("kernel.\"{name}\".of: no kernel {:?}", self.of);
+        }
+        let words = &self.command_line;
+        if words.len() > LONGEST_COMMAND_LINE || words.chars().any(char::is_control) {
+            bail!(
+                "kernel.\"{name}\": command_line: at most {LONGEST_COMMAND_LINE} bytes without control characters are allowed"
+            );
+        }
+        if words.trim().is_empty() {
             bail!(
                 "kernel.\"{name}\": command_line is empty: put {} into `kernels`",
                 self.of
@@ -40,6 +55,15 @@ impl OwnKernel {
         }
         kernel::check_name(&self.of).with_context(|| format!("kernel.\"{name}\".of"))
     }
+}
+
+/// Returns whether a text is a kernel's name, without a layout.
+fn is_name(text: &str) -> bool {
+    let is_part = |part: &str| {
+        let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        !part.is_empty() && part.chars().all(fits)
+    };
+    text.split('/').count() <= 2 && text.split('/').all(is_part)
 }
 
 /// The kernels of an experiment alone, by name.
@@ -54,9 +78,10 @@ impl OwnKernels {
         all.try_for_each(|(name, own)| own.check(name, kernels))
     }
 
-    /// Returns the name of the kernel that is built for a kernel of the experiment.
+    /// Returns the name of the kernel that is built for a kernel of the experiment. A layout behind the name of one of its
+    /// own kernels is left out.
     pub fn base<'a>(&'a self, name: &'a str) -> &'a str {
-        let own = self.0.get(name);
+        let own = self.0.get(name.split('@').next().unwrap_or_default());
         own.map_or(name, |own| own.of.as_str())
     }
 

@@ -318,9 +318,14 @@ pub fn of_kernel(name: &str) -> Result<Vec<Suppression>> {
     if !path.is_file() {
         return Ok(Vec::new());
     }
-    let mut all = load(&path)?;
-    let is_mended = |by: &String| kernel::has_series(name, by);
-    all.retain(|s| !s.mended_by.as_ref().is_some_and(is_mended));
+    let mut all = Vec::new();
+    for suppression in load(&path)? {
+        let by = suppression.mended_by.as_ref();
+        let is_mended = by.map(|by| kernel::has_series(name, by)).transpose()?;
+        if is_mended != Some(true) {
+            all.push(suppression);
+        }
+    }
     Ok(all)
 }
 

@@ -134,7 +134,7 @@ fn checked(experiment: &Experiment, options: &Options, json: bool) -> Result<Out
         Ok(suppress::distinctions(&list, &names))
     };
     let (campaign, runs, findings) = run::check(experiment, options, &distinctions)?;
-    let met = met(&findings)?;
+    let met = met(experiment, &findings)?;
     let command = format!("{} --coherence", campaign.command(&experiment.named));
     let replay = |at: &Context| format!("{command}; {:#010x} at cycle {}", at.pc, at.cycle);
     let outcome = if json {
@@ -172,17 +172,19 @@ fn checked(experiment: &Experiment, options: &Options, json: bool) -> Result<Out
 }
 
 /// Returns the reports that are not suppressed, each with its first point.
-fn met(findings: &[Findings]) -> Result<Vec<EarlierReport>> {
+fn met(experiment: &Experiment, findings: &[Findings]) -> Result<Vec<EarlierReport>> {
     let mut all: Vec<EarlierReport> = Vec::new();
-    let mut kernels: BTreeMap<&str, (Rc<Names>, Vec<Suppression>)> = BTreeMap::new();
+    let mut kernels: BTreeMap<String, (Rc<Names>, Vec<Suppression>)> = BTreeMap::new();
     let mut causes = BTreeSet::new();
     for found in findings {
-        let kernel = found.point.kernel.as_str();
-        if !kernels.contains_key(kernel) {
+        // Each layout has its own addresses.
+        let kernel = found.point.built_kernel();
+        if !kernels.contains_key(&kernel) {
             let names = Rc::new(Names::of(Some(&found.vmlinux)));
-            kernels.insert(kernel, (names, suppress::of_kernel(kernel)?));
+            let suppressions = suppress::of_kernel(experiment.own_kernels.base(&kernel))?;
+            kernels.insert(kernel.clone(), (names, suppressions));
         }
-        let (names, suppressions) = &kernels[kernel];
+        let (names, suppressions) = &kernels[&kernel];
         if found.reports.len() == REPORTS {
             let point = found.point.label();
             bail!(
@@ -192,7 +194,7 @@ fn met(findings: &[Findings]) -> Result<Vec<EarlierReport>> {
         for group in coherence::groups(&found.reports, suppressions, names) {
             // A suppressed group must not hide a later group with the same cause.
             let is_reported = group.suppression.is_none();
-            if is_reported && causes.insert((kernel, group.first.cause())) {
+            if is_reported && causes.insert((kernel.clone(), group.first.cause())) {
                 all.push(EarlierReport {
                     label: found.point.label(),
                     group,
@@ -270,5 +272,24 @@ mod tests {
             assert_eq!(again.experiment, args.experiment, "{line}");
             assert_eq!(again.how.options().unwrap(), options, "{line}");
         }
+    }
+
+    /// A suppression of a bug that a series mends would hide a bug of that series.
+    #[test]
+    fn an_own_kernel_has_the_suppressions_of_the_kernel_that_it_is_of() {
+        let lists = |experiment: &str, names: [&str; 2]| {
+            let e = Experiment::load(experiment).unwrap();
+            names.map(|name| suppress::of_kernel(e.own_kernels.base(name)).unwrap().len())
+        };
+        let [plain, series] = lists("hardening", ["6.12/plain", "6.12/fcse-hardened"]);
+        assert!(series < plain);
+        let [own, other] = lists("hardening", ["6.12/fcse-hardened-off", "6.12/fcse-pan-off"]);
+        assert_eq!([own, other], [series; 2]);
+        let layouts = lists(
+            "fcse-layouts",
+            ["6.12/fcse-unlocked@3", "6.12/fcse-lockdown@3"],
+        );
+        assert_eq!(layouts, [series; 2]);
+        assert!(suppress::of_kernel("6.12/fcse-hardened-off").is_err());
     }
 }
