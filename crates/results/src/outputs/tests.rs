@@ -115,6 +115,7 @@ fn a_run_whose_output_is_not_whole_is_named() {
 fn every_kind_has_its_place_in_the_document_of_exports() {
     let exports = include_str!("../../../../docs/use/EXPORTS.md");
     for kind in ALL {
-        assert!(exports.contains(kind.name()), "{}", kind.name());
+        let quoted = format!("`{}`", kind.name());
+        assert!(exports.contains(&quoted), "{quoted}");
     }
 }
