@@ -26,7 +26,7 @@ const LISTS: [(&str, &str); 4] = [
 /// gets a lower limit, or leaves the list.
 const LONG_FILES: [(&str, usize, &str); 2] = [
     ("crates/arm/src/isa/thumb.rs", 503, "the rows of Thumb"),
-    ("docs/change/FORMAT.md", 600, "the reference of all files"),
+    ("docs/change/FORMAT.md", 570, "the reference of all files"),
 ];
 /// Lines by which a file of [`LONG_FILES`] may be below its limit.
 const SLACK: usize = 20;

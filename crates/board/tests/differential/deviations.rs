@@ -445,8 +445,7 @@ fn lone_half_call(view: &View) -> bool {
     view.thumb && view.is(0xf800, 0xf000) && !matches!(view.second >> 11, 0x1d | 0x1f)
 }
 
-/// Matches the unaligned accesses to words that are left out. An A32 LDR that does not load the pc is run and compared
-/// in part: see [`MASKS`].
+/// Matches unaligned accesses to words. An A32 LDR that does not load the pc is run instead: see [`MASKS`].
 fn unaligned_word(view: &View) -> bool {
     let unaligned = view
         .access()
