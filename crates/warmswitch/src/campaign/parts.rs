@@ -71,7 +71,7 @@ impl Parts {
                     ..kernel::Request::default()
                 };
                 let mut kernel = kernel::build(&request)?;
-                kernel.command_line = joined(&kernel.command_line, words);
+                kernel.command_line = format!("{} {words}", kernel.command_line);
                 if is_flat(&kernel.vmlinux) {
                     check_flat(e, &name)?;
                     parts.flat.insert(name.clone());
@@ -138,12 +138,6 @@ impl Parts {
             provenance,
         })
     }
-}
-
-/// Joins two command lines.
-fn joined(line: &str, words: &str) -> String {
-    let all = line.split_whitespace().chain(words.split_whitespace());
-    all.collect::<Vec<&str>>().join(" ")
 }
 
 /// Rejects a board that cannot run the experiment's programs, and programs that lack the workload.
