@@ -9,6 +9,7 @@
 mod config;
 mod folders;
 mod modules;
+mod options;
 mod patch;
 mod real_time;
 mod same;
@@ -368,6 +369,8 @@ impl Build<'_> {
         if let Some(own) = &self.chosen.configuration {
             return self.take(own);
         }
+        options::check(&self.chosen.options, &self.tree)
+            .with_context(|| self.chosen.name.clone())?;
         self.lay_fragments()?;
         let config = fs::read_to_string(self.objects.join(".config"))?;
         let asked = &self.chosen.asked;

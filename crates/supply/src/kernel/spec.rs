@@ -13,6 +13,7 @@ use toml::Spanned;
 
 use super::config::{self, RequestedSymbol};
 use super::folders::Folders;
+use super::options;
 use super::patch::{self, Patch};
 use base::paths::{folders_with, shown};
 use base::suggest::did_you_mean;
@@ -143,8 +144,10 @@ pub struct Chosen {
     pub folders: Folders,
     /// The content of `kernel.toml`.
     pub spec: Spec,
-    /// The text of all fragments, in order.
+    /// The text of all fragments, in order; at its end, the options of the name.
     pub fragments: String,
+    /// The options in the name: `RSEQ=y`.
+    pub options: Vec<String>,
     /// The user's configuration, which replaces the fragments.
     pub configuration: Option<config::Own>,
     /// The symbols that the fragments ask for.
@@ -177,11 +180,15 @@ fn layout(name: &str) -> Result<(&str, u32)> {
     }
 }
 
-/// Finds `6.12/plain`, or `plain` of the first of [`versions`], below the directory `linux`. With `@3` at its end, a
-/// name selects another layout of the code.
+/// Finds `6.12/plain`, or `plain` of the first of [`versions`], below the directory `linux`. A name may have options
+/// of the configuration, `plain+RSEQ=y`. With `@3` at its end, it selects another layout of the code.
 pub fn choose(linux: &Path, name: &str) -> Result<Chosen> {
-    let (variant, layout) = layout(name)?;
+    let (name, layout) = layout(name)?;
+    let (variant, options) = options::split(name)?;
     let mut chosen = choose_variant(linux, variant)?;
+    if !options.is_empty() {
+        chosen.set_options(&options)?;
+    }
     if layout > 0 {
         chosen.lay_out(layout)?;
     }
@@ -192,13 +199,27 @@ impl Chosen {
     /// Returns the variant's table in the file.
     pub fn variant(&self) -> &Variant {
         let name = self.name.rsplit('/').next().unwrap_or_default();
-        &self.spec.variant[name.split('@').next().unwrap_or_default()]
+        &self.spec.variant[name.split(['@', '+']).next().unwrap_or_default()]
     }
 
     /// Returns the full name of another variant in this file.
     pub fn beside(&self, name: &str) -> String {
         let series = self.name.split('/').next().unwrap_or_default();
         format!("{series}/{name}")
+    }
+
+    fn set_options(&mut self, options: &[String]) -> Result<()> {
+        let fragment = options::fragment(options);
+        let asked = config::parse("the kernel's name", &fragment)?;
+        self.asked
+            .retain(|old| asked.iter().all(|new| new.symbol != old.symbol));
+        self.asked.extend(asked);
+        self.fragments += &fragment;
+        self.options = options.to_vec();
+        for name in [&mut self.name, &mut self.built] {
+            *name = format!("{name}+{}", options.join("+"));
+        }
+        Ok(())
     }
 
     fn lay_out(&mut self, layout: u32) -> Result<()> {
@@ -257,6 +278,7 @@ fn choose_variant(linux: &Path, name: &str) -> Result<Chosen> {
         mutants,
         spec,
         fragments,
+        options: Vec::new(),
         configuration: None,
         asked,
         patches,

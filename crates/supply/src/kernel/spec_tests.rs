@@ -56,6 +56,28 @@ fn a_number_after_the_name_is_a_layout_of_its_code() {
 }
 
 #[test]
+fn options_after_the_name_replace_those_of_the_fragments() {
+    let at = |name: &str| choose(&linux(), name);
+    let one = at("fcse-best-effort+VMSPLIT_3G=n+CONFIG_RSEQ=y@7").unwrap();
+    let built = "6.12/fcse-guaranteed+RSEQ=y+VMSPLIT_3G=n@7";
+    assert_eq!(one.built, built);
+    assert_eq!(
+        one.variant().title,
+        at("fcse-best-effort").unwrap().variant().title
+    );
+    let last = "CONFIG_RSEQ=y\nCONFIG_VMSPLIT_3G=n\nCONFIG_CODE_LAYOUT=7\n";
+    assert!(one.fragments.ends_with(last), "{}", one.fragments);
+    let asked: Vec<_> = one
+        .asked
+        .iter()
+        .filter(|a| a.symbol == "CONFIG_VMSPLIT_3G")
+        .collect();
+    assert_eq!((asked.len(), asked[0].value.as_deref()), (1, None));
+    let error = at("plian+RSEQ=y").unwrap_err().to_string();
+    assert!(error.contains("did you mean \"plain\"?"), "{error}");
+}
+
+#[test]
 fn kernels_are_listed_in_the_order_of_the_file() {
     let names: Vec<String> = list(&linux())
         .unwrap()

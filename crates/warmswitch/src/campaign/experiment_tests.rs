@@ -172,6 +172,12 @@ fn a_kernel_of_the_experiment_is_another_one_with_more_words() {
     let kernel = e.own_kernels.of(&point);
     assert_eq!(kernel, ("6.12/fcse-guaranteed@3".to_string(), "fcse=off"));
 
+    let with_option = off.replace("fcse-guaranteed", "fcse-guaranteed+RSEQ=y");
+    let (e, error) = with("[\"6.12/off\"]", &with_option.replace("fcse=off", ""));
+    assert_eq!(error, "");
+    let kernel = e.own_kernels.of(&point);
+    assert_eq!(kernel, ("6.12/fcse-guaranteed+RSEQ=y@3".to_string(), ""));
+
     let both = "[\"6.12/fcse-guaranteed\", \"6.12/off\"]";
     let claim = "[[claim]]\ntext = \"t\"\nsource = \"s\"\npaired = true\nat_most = 1.0\n\
         of = { kernel = \"6.12/off\" }\nto = { kernel = \"6.12/fcse-guaranteed\" }\n";
@@ -188,7 +194,8 @@ fn a_kernel_of_the_experiment_is_another_one_with_more_words() {
             "fcse-garanteed",
             "kernel.\"6.12/off\".of",
         ),
-        ("fcse=off", " ", "command_line is empty"),
+        ("fcse=off", " ", "it changes nothing"),
+        ("fcse-guaranteed", "fcse-guaranteed+RSEQ", "SYMBOL=VALUE"),
     ] {
         let (_, error) = with(both, &off.replace(from, to));
         assert!(error.contains(says), "{error}");
@@ -291,6 +298,7 @@ fn names_and_words_of_own_kernels_are_one_line_of_text() {
         // A layout: the name of another kernel's layout 3.
         ("mine/k@3", "6.12/plain", "a=1", "not a name"),
         ("mine/k", "6.12/plain@3", "a=1", "no kernel"),
+        ("mine/k", "6.12/plain+RSEQ=y@3", "a=1", "no kernel"),
         ("mine/k", "6.12/plain", "a=1\\u0000", "control characters"),
         (
             "mine/k",

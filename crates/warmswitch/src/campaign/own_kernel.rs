@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels of one experiment: a kernel of `linux/*/kernel.toml` with more words on its command line.
+//! Kernels of one experiment: a kernel of `linux/*/kernel.toml` with other options or more words on its command line.
 
 use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
@@ -11,18 +11,19 @@ use results::runs::point::Point;
 use session::boot::LONGEST_COMMAND_LINE;
 use supply::kernel;
 
-/// Another kernel with more words on its command line.
+/// Another kernel with other options or with more words on its command line.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OwnKernel {
-    /// Name of the other kernel.
+    /// Name of the other kernel; it may have options of the configuration, like `6.12/plain+RSEQ=y`.
     of: String,
     /// Words that follow the other kernel's own.
+    #[serde(default)]
     command_line: String,
 }
 
 impl OwnKernel {
-    /// Rejects a name that `kernels` does not have or that is taken, an unknown kernel, and an entry without words.
+    /// Rejects a name that `kernels` does not have or that is taken, an unknown kernel, and an entry that changes nothing.
     fn check(&self, name: &str, kernels: &[String]) -> Result<()> {
         if !is_name(name) {
             bail!(
@@ -38,7 +39,8 @@ impl OwnKernel {
                 "kernel.\"{name}\": linux/*/kernel.toml has a kernel of that name; choose another"
             );
         }
-        if !is_name(&self.of) {
+        let (other, options) = self.of.split_once('+').unwrap_or((&self.of, ""));
+        if !is_name(other) || options.contains('@') {
             bail!("kernel.\"{name}\".of: no kernel {:?}", self.of);
         }
         let words = &self.command_line;
@@ -47,10 +49,9 @@ impl OwnKernel {
                 "kernel.\"{name}\": command_line: at most {LONGEST_COMMAND_LINE} bytes without control characters are allowed"
             );
         }
-        if words.trim().is_empty() {
+        if words.trim().is_empty() && options.is_empty() {
             bail!(
-                "kernel.\"{name}\": command_line is empty: put {} into `kernels`",
-                self.of
+                "kernel.\"{name}\": it changes nothing: add a command_line, or an option to `of`, like {other}+RSEQ=y"
             );
         }
         kernel::check_name(&self.of).with_context(|| format!("kernel.\"{name}\".of"))
