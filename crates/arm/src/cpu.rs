@@ -58,7 +58,7 @@ pub struct Cpu<B: Bus> {
     pub(crate) cycles: u64,
     /// The loop ends when `cycles` reaches this; zero ends it after the current instruction.
     horizon: u64,
-    pub(crate) interlock: Interlock,
+    interlock: Interlock,
 
     // Next instruction and CPSR: cpu.rs, isa/branch.rs, cpu/exception.rs, psr.rs. Flags: isa/.
     /// Address of the next instruction to execute; branches overwrite it.
@@ -91,9 +91,9 @@ pub struct Cpu<B: Bus> {
     pub counters: Counters,
 
     // Configuration: config.rs, model/. CP15: cpu/cp15.rs, model/ (rows). Decoder: isa/table.rs. Bus: bus.rs.
-    pub(crate) config: Config,
+    config: Config,
     pub(crate) cp15: Cp15,
-    pub(crate) decode: DecodeTable<B>,
+    decode: DecodeTable<B>,
     cp15_rows: &'static Rows<B>,
     /// The memory system outside the core.
     pub bus: B,
@@ -389,6 +389,7 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Configuration of the core.
+    #[inline(always)]
     pub fn config(&self) -> &Config {
         &self.config
     }

@@ -236,7 +236,7 @@ impl DCache {
         self.claimed && self.pas[line] == NOWHERE
     }
 
-    /// Assigns a claimed line to the memory that the page of its first store names.
+    /// Gives a claimed line the physical address of its first store.
     pub fn place(&mut self, line: usize, pa: Pa) {
         self.pas[line] = pa.line();
     }

@@ -119,7 +119,7 @@ impl<B: Bus> Cpu<B> {
     }
 
     fn write_cpsr(&mut self, value: u32) {
-        let value = value & self.config.core.version.status_bits();
+        let value = value & self.config().core.version.status_bits();
         self.flags = value & (N | Z | C | V | Q);
         if let Some(mode) = Mode::from_bits(value) {
             self.switch_bank(mode);
@@ -152,7 +152,7 @@ impl<B: Bus> Cpu<B> {
     pub fn set_spsr(&mut self, value: u32) {
         let mode = self.mode();
         if mode.has_spsr() {
-            self.banks.spsr[mode.bank()] = value & self.config.core.version.status_bits();
+            self.banks.spsr[mode.bank()] = value & self.config().core.version.status_bits();
         }
     }
 

@@ -83,6 +83,12 @@ impl<B: Bus> Cpu<B> {
         self.interlock.0 = left | results.0;
     }
 
+    /// Forgets all pending results.
+    #[inline(always)]
+    pub(crate) fn forget_results(&mut self) {
+        self.interlock = Interlock::NONE;
+    }
+
     /// Executes an operation that may have to wait for operands, or has a condition.
     #[inline(always)]
     pub(super) fn wait_and_execute(&mut self, op: Op<B>) {

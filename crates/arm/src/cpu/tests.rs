@@ -16,6 +16,22 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn take_exit(&mut self) -> Option<Exit> {
         self.exit.take()
     }
+
+    pub(crate) fn config_mut(&mut self) -> &mut Config {
+        &mut self.config
+    }
+
+    pub(crate) fn decoder(&self) -> &DecodeTable<B> {
+        &self.decode
+    }
+
+    pub(crate) fn decoder_mut(&mut self) -> &mut DecodeTable<B> {
+        &mut self.decode
+    }
+
+    pub(crate) fn pending(&self) -> Interlock {
+        self.interlock
+    }
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn an_instruction_is_a_row_and_a_function() {
     let mut cpu = machine();
     let known = A32.iter().copied().flatten().zip(a32_selectors());
     let rows = known.chain(ENCODINGS.iter().zip(selectors()));
-    cpu.decode = DecodeTable::of(&crate::model::ARM926EJS, rows);
+    *cpu.decoder_mut() = DecodeTable::of(&crate::model::ARM926EJS, rows);
     cpu.r[2] = 0x1122_3344;
     arm(&mut cpu, insn);
     assert_eq!(cpu.r[1], 0x4433_2211);

@@ -7,7 +7,7 @@
 use super::shifter::{kind, operand, operand_kind, operand_of_any_kind, operand_uses};
 use super::{Exec, Op, bit, rd, rn};
 use crate::bus::Bus;
-use crate::cpu::{Cpu, Interlock};
+use crate::cpu::Cpu;
 use crate::model::Core;
 use crate::observe::Cause;
 use crate::psr::{C, N, Q, V};
@@ -138,7 +138,7 @@ fn execute_to_pc<B: Bus, const OP: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     } else {
         cpu.branch(target);
     }
-    cpu.interlock = Interlock::NONE;
+    cpu.forget_results();
     let unshifted = matches!(
         operand_kind(op.insn()),
         kind::CONSTANT | kind::ROTATED | kind::REGISTER

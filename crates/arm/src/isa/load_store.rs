@@ -309,7 +309,7 @@ fn transfer_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     }
     if let Some(target) = target {
         cpu.branch_loaded(target);
-        cpu.interlock = Interlock::NONE;
+        cpu.forget_results();
         cpu.spend(Cause::Branch, cpu.timing().load_to_pc);
     }
 }
@@ -403,11 +403,11 @@ mod tests {
     #[test]
     fn byte_loads_stall_longer_than_word_loads() {
         assert_eq!(
-            after(0xe591_3000, &[0, 0x100]).interlock,
+            after(0xe591_3000, &[0, 0x100]).pending(),
             Interlock::after(1 << 3)
         ); // ldr r3, [r1]
         assert_eq!(
-            after(0xe5d1_3000, &[0, 0x100]).interlock,
+            after(0xe5d1_3000, &[0, 0x100]).pending(),
             Interlock::after(1 << 3 | 1 << 19)
         ); // ldrb
     }

@@ -194,7 +194,7 @@ mod tests {
         cpu.r[4] = 0x100;
         arm(&mut cpu, 0xe1e4_20d8); // ldrd r2, [r4, #8]!
         assert_eq!((cpu.r[2], cpu.r[3], cpu.r[4]), (8, 9, 0x108));
-        assert_eq!(cpu.interlock, crate::cpu::Interlock::after(1 << 3));
+        assert_eq!(cpu.pending(), crate::cpu::Interlock::after(1 << 3));
     }
 
     #[test]

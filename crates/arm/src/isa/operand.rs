@@ -12,7 +12,7 @@ pub(crate) struct Operands {
     pub early: u32,
     /// Needed to accumulate a product.
     pub accumulated: u32,
-    /// Needed to store. If several words are stored, only the first one.
+    /// Needed to store: of several words, only the first.
     pub stored: u32,
 }
 
@@ -109,14 +109,14 @@ mod tests {
             random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             // Bits 27:20 and 7:4 select the operation; the other bits are registers and constants.
             let insn = 0xe000_0000 | (bits >> 4 & 0xff) << 20 | random >> 12 & 0xf_ff0f;
-            let op = cpu.decode.arm(insn | (bits & 15) << 4);
+            let op = cpu.decoder().arm(insn | (bits & 15) << 4);
             assert_eq!(op.uses() & !needs(op), 0, "{:#010x}", op.insn());
             // The second half of BL looks like another instruction's word. It follows the first half, which
             // provides r14.
             if matches!(bits >> 11, 0b11101 | 0b11111) {
                 continue;
             }
-            let op = cpu.decode.thumb(bits as u16);
+            let op = cpu.decoder().thumb(bits as u16);
             assert_eq!(op.uses() & !needs(op), 0, "Thumb {bits:#06x}");
         }
     }

@@ -490,7 +490,7 @@ mod tests {
     #[test]
     fn short_branches_carry_their_condition_in_the_operation() {
         let mut cpu = machine();
-        let op = cpu.decode.thumb(0xd1fe); // bne .
+        let op = cpu.decoder().thumb(0xd1fe); // bne .
         assert_eq!(op.cond(), 1);
         thumb(&mut cpu, 0xd1fe);
         assert_eq!(cpu.pc, HERE);

@@ -207,7 +207,7 @@ impl<B: Bus> Cpu<B> {
             self.tell_translation(mva, (kind, privileged), &read[..reads], result);
         }
         if reads > 0 {
-            let walked = now + u64::from(self.config.cost.walk_overhead);
+            let walked = now + u64::from(self.config().cost.walk_overhead);
             self.wait_until(Cause::TableWalk, walked);
             self.counters.tlb_walks += 1;
             self.counters.tlb_walk_cycles += self.cycles - before;
@@ -325,7 +325,7 @@ impl<B: Bus> Cpu<B> {
             found => found,
         };
         if let Some(line) = line
-            && self.config.core.behaviour.preload_fills
+            && self.config().core.behaviour.preload_fills
         {
             self.wait_for_fill(line);
             if self.memory.dcache.is_nowhere(line) {
@@ -354,7 +354,7 @@ impl<B: Bus> Cpu<B> {
     #[inline(always)]
     fn cached_line(&mut self, mva: Mva, page: Resolved) -> Access<usize> {
         if let Some(line) = self.memory.dcache.find(mva) {
-            if self.config.core.behaviour.preload_fills {
+            if self.config().core.behaviour.preload_fills {
                 self.wait_for_fill(line);
             }
             return Ok(line);
@@ -425,7 +425,7 @@ impl<B: Bus> Cpu<B> {
 
     /// Cycles from the bus grant of a line fill until the pipeline continues.
     pub(super) fn exposed(&self, time: crate::bus::BurstTime) -> u64 {
-        let tail = (time.last - time.first) * self.config.cost.tail_exposed_256 / 256;
+        let tail = (time.last - time.first) * self.config().cost.tail_exposed_256 / 256;
         u64::from(time.first + tail)
     }
 
@@ -462,7 +462,7 @@ impl<B: Bus> Cpu<B> {
                 self.grant(mva, line);
                 return Ok(());
             }
-        } else if !cached && self.config.core.uncached_stores_update {
+        } else if !cached && self.config().core.uncached_stores_update {
             self.update_line(mva, width, value);
         }
         let value = value & width.mask();

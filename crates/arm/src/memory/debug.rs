@@ -108,7 +108,7 @@ impl<B: Bus> Cpu<B> {
         if let Some(line) = self.memory.dcache.find(mva)
             && page.is_none_or(|(_, flags)| flags & mmu::CACHE != 0)
         {
-            // A store assigns a claimed line to the memory that its page names.
+            // The first store gives a claimed line its physical address.
             if self.memory.dcache.is_nowhere(line) {
                 let Some((pa, _)) = page else {
                     return false;
@@ -126,7 +126,7 @@ impl<B: Bus> Cpu<B> {
         let Some((pa, flags)) = page else {
             return false;
         };
-        if flags & mmu::CACHE == 0 && self.config.core.uncached_stores_update {
+        if flags & mmu::CACHE == 0 && self.config().core.uncached_stores_update {
             self.update_line(mva, Width::Byte, value.into());
         }
         if self.memory.biu.pending_byte(pa).is_some() {
@@ -143,7 +143,7 @@ impl<B: Bus> Cpu<B> {
         }
         let held = self.memory.mmu.held(mva, Kind::Read).copied();
         let entry = held.or_else(|| self.debug_walk(mva))?;
-        let flags = (self.memory.mmu.control()).attributes(self.config.core.descriptors, &entry);
+        let flags = (self.memory.mmu.control()).attributes(self.config().core.descriptors, &entry);
         Some((entry.translate(mva), flags))
     }
 
@@ -164,7 +164,7 @@ impl<B: Bus> Cpu<B> {
                 Some(u32::from_le_bytes([a?, b?, c?, d?]))
             }
         }
-        let descriptors = self.config.core.descriptors;
+        let descriptors = self.config().core.descriptors;
         walk(descriptors, self.cp15.ttb, mva, &mut Peek(&self.bus)).ok()
     }
 

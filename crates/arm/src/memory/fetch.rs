@@ -108,8 +108,8 @@ impl<B: Bus> Cpu<B> {
         self.memory.icache.word(self.fetch.slot, pc, thumb)
     }
 
-    /// Panics unless the I-cache holds the current line, which holds `pc`. Only without shortcuts, where the slot of
-    /// a line is its number.
+    /// Panics unless the I-cache holds the current line at the address `pc`. Only for a core without shortcuts, whose
+    /// slots are numbered like the lines.
     pub(crate) fn assert_current_line(&self, pc: u32) {
         let line = self.memory.icache.find(self.fcse.fetch(Va(pc)));
         assert_eq!(line, Some(self.fetch.slot), "the current line went away");

@@ -39,7 +39,7 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn maintain(&mut self, operation: impl FnOnce(&mut Self)) {
         let before = self.cycles;
         operation(self);
-        let issue = u64::from(self.timing().coprocessor) + u64::from(self.config.cost.cp15_busy);
+        let issue = u64::from(self.timing().coprocessor) + u64::from(self.config().cost.cp15_busy);
         self.counters.cache_op_cycles += self.cycles - before + issue;
     }
 
@@ -149,13 +149,13 @@ impl<B: Bus> Cpu<B> {
         if let Some(line) = self
             .memory
             .dcache
-            .test(self.config.cost.lines_tested_per_op)
+            .test(self.config().cost.lines_tested_per_op)
         {
             self.clean_line(line);
         }
         self.counters.test_clean_ops += 1;
         self.counters.cache_op_cycles +=
-            self.cycles - before + 1 + u64::from(self.config.cost.cp15_busy);
+            self.cycles - before + 1 + u64::from(self.config().cost.cp15_busy);
         if self.memory.dcache.any_dirty() {
             0
         } else {

@@ -136,7 +136,7 @@ fn with_a_dirty_upper_half() -> crate::cpu::Cpu<crate::tests::bus::TestBus> {
 #[test]
 fn test_and_clean_sees_a_dirty_upper_half() {
     let mut cpu = with_a_dirty_upper_half();
-    cpu.config.cost.lines_tested_per_op = 1;
+    cpu.config_mut().cost.lines_tested_per_op = 1;
     let mut operations = 0;
     while cpu.cp15_read(0, 7, 14, 3) == 0 {
         operations += 1;

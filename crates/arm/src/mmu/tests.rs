@@ -191,7 +191,12 @@ fn a_damaged_state_of_a_unit_is_an_error_and_no_panic() {
         still(&cpu);
     });
     for late in [Victims::Random, Victims::Late] {
-        let cache = DCache::new(base.config.dcache, base.config.core.replacement, late, 1);
+        let cache = DCache::new(
+            base.config().dcache,
+            base.config().core.replacement,
+            late,
+            1,
+        );
         let mut cpu = base.clone();
         each(&cache.victim, |victim| {
             *cpu.dcache_mut() = cache.clone();
@@ -232,7 +237,7 @@ fn translations_of_a_restored_mmu_are_of_its_domain_register() {
     cpu.set_cpsr(0x10);
     let bytes = saved(cpu.mmu());
     // State of a core whose MMU was never on.
-    *cpu.mmu_mut() = Mmu::new(cpu.config.core, Victims::Random);
+    *cpu.mmu_mut() = Mmu::new(cpu.config().core, Victims::Random);
     assert_eq!(cpu.mmu_mut().restore(&mut Saved::new(&bytes)), Ok(()));
     assert!(cpu.load(0x4000, Width::Word).is_ok());
     cpu.cp15_write(0, 3, 0, 0, 0);

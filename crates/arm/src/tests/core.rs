@@ -32,7 +32,7 @@ pub(crate) fn on<B: Bus>(core: &'static Core, bus: B) -> Cpu<B> {
 /// Executes one A32 instruction at [`HERE`], without a check of its condition.
 pub(crate) fn arm(cpu: &mut Cpu<TestBus>, insn: u32) {
     cpu.control &= !T;
-    let op = cpu.decode.arm(insn);
+    let op = cpu.decoder().arm(insn);
     cpu.pc = HERE + 4;
     cpu.r[15] = HERE + 8;
     cpu.cycles += op.cycles();
@@ -43,7 +43,7 @@ pub(crate) fn arm(cpu: &mut Cpu<TestBus>, insn: u32) {
 /// Executes one Thumb instruction at `at`, without a check of its condition.
 pub(crate) fn thumb_at(cpu: &mut Cpu<TestBus>, at: u32, half: u16) {
     cpu.control |= T;
-    let op = cpu.decode.thumb(half);
+    let op = cpu.decoder().thumb(half);
     cpu.pc = at + 2;
     cpu.r[15] = at + 4;
     cpu.cycles += op.cycles();

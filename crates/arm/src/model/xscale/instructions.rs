@@ -219,7 +219,7 @@ mod tests {
                 1 => half(m, 0) * half(s, 0) + half(m, 1) * half(s, 1),
                 _ => half(m, x) * half(s, y),
             };
-            let op = cpu.decode.arm(insn);
+            let op = cpu.decoder().arm(insn);
             (op.exec)(&mut cpu, op);
             let wanted = (sum << 88 >> 88) as i64;
             assert_eq!(

@@ -2,7 +2,7 @@
 //! Waits of XScale's instructions, and the counters of these waits.
 
 use super::CORE;
-use crate::cpu::{Cpu, Interlock};
+use crate::cpu::Cpu;
 use crate::tests::bus::TestBus;
 use crate::tests::core::{arm, mapped_on, steps};
 
@@ -34,7 +34,8 @@ fn warm(code: &[u32]) -> Cpu<TestBus> {
 
 /// Cycles of `count` instructions from the start of the code.
 fn cycles(cpu: &mut Cpu<TestBus>, count: usize) -> u64 {
-    (cpu.interlock, cpu.r[1], cpu.r[2]) = (Interlock::NONE, DATA, PAST);
+    cpu.forget_results();
+    (cpu.r[1], cpu.r[2]) = (DATA, PAST);
     cpu.set_pc(CODE);
     let before = cpu.cycles();
     steps(cpu, count);

@@ -43,7 +43,7 @@ pub(super) const COLD: u32 = 0x5_0000;
 /// Returns a core with a bus and a configuration like a board's.
 pub(super) fn board() -> Warm {
     let mut warm = Warm::new();
-    warm.cpu.config.cost = COST;
+    warm.cpu.config_mut().cost = COST;
     *warm.cpu.biu_mut() = Biu::new(COST.bus_sync, Buffers::ARM926EJS);
     warm.cpu.bus.single = SINGLE as u32;
     warm.cpu.bus.line = LINE;

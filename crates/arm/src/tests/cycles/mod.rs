@@ -26,7 +26,7 @@ use core::fmt;
 
 use crate::addr::Mva;
 use crate::bus::Width;
-use crate::cpu::{Cpu, Interlock};
+use crate::cpu::Cpu;
 use crate::isa::disassemble;
 use crate::psr::Mode;
 use crate::tests::bus::TestBus;
@@ -120,7 +120,7 @@ impl Warm {
             DATA + 0x80,
             LOW - 0x20,
         ]);
-        cpu.interlock = Interlock::NONE;
+        cpu.forget_results();
     }
 
     /// Cycles of these instructions, from the first to the last.

@@ -62,7 +62,7 @@ pub fn view<B: Bus>(cpu: &Cpu<B>) -> View {
         cpsr: cpu.cpsr(),
         banks: cpu.banks,
         cycles: cpu.cycles,
-        interlock: cpu.interlock,
+        interlock: cpu.pending(),
         waiting: cpu.is_waiting(),
         cp15: [c.sctlr, c.ttb, c.dacr, c.dfsr, c.ifsr, c.far, c.pid],
         xscale: c.xscale.clone(),
@@ -190,7 +190,7 @@ impl Pair {
             Op::Control(register, value) => {
                 // Writes of the control register leave the clocking bits alone, because other values end a
                 // run.
-                let core = self.plain.config.core;
+                let core = self.plain.config().core;
                 let clocking = if *register == 1 { core.clocking } else { 0 };
                 let value = &(value | core.sctlr.reset & clocking);
                 self.fast.cp15_write(0, *register, 0, 0, *value);
@@ -235,7 +235,7 @@ impl Pair {
         self.plain.bus.seen.clear();
         let before = Before::new(&self.plain);
         let exit = self.plain.step();
-        let checked = match self.plain.config.core.tlbs {
+        let checked = match self.plain.config().core.tlbs {
             [_] => self.follower.step(&before, &self.plain),
             // The reference has a unified TLB.
             _ => Ok(()),

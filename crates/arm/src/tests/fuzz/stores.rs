@@ -38,7 +38,7 @@ fn apply<const PLAIN: bool>(cpu: &mut Cpu<FuzzBus<PLAIN>>, act: &Act) {
         Act::Execute(registers, mode, insn) => {
             cpu.set_cpsr(*mode | 0xc0);
             cpu.r[..15].copy_from_slice(registers);
-            let op = cpu.decode.arm(*insn);
+            let op = cpu.decoder().arm(*insn);
             (cpu.pc, cpu.r[15]) = (HERE + 4, HERE + 8);
             cpu.cycles += op.cycles();
             (op.exec)(cpu, op);

@@ -120,7 +120,7 @@ impl Bench {
     }
 
     fn switch_cache(&mut self, on: bool) {
-        let core = self.cpu.config.core;
+        let core = self.cpu.config().core;
         let value = core.sctlr.reset & core.clocking | 1 | u32::from(on) << 2;
         self.cpu.cp15_write(0, 1, 0, 0, value);
         self.cache_on = on;
@@ -182,7 +182,7 @@ impl Bench {
     fn execute(&mut self, access: &Access) {
         self.cpu.set_cpsr(0xd3);
         self.cpu.r[1] = access.base;
-        let op = self.cpu.decode.arm(access.insn);
+        let op = self.cpu.decoder().arm(access.insn);
         (self.cpu.pc, self.cpu.r[15]) = (HERE + 4, HERE + 8);
         self.cpu.cycles += op.cycles();
         (op.exec)(&mut self.cpu, op);

@@ -2,9 +2,9 @@
 //! PL011 UART (DDI 0183), the revision with FIFOs of 16 bytes.
 //!
 //! Modelled: both FIFOs, the programmed baud rate and frame length in both directions, receive timeout, loopback, and
-//! every interrupt. As the manual says, the transmit interrupt comes only when the level of the FIFO passes the
-//! trigger. A host that sends faster than the guest reads has to wait, as with RTS, so no byte from outside is lost to
-//! overrun. A break condition has no effect outside. Refused: DMA, infrared mode and the test registers.
+//! every interrupt. As in the manual, the transmit interrupt is raised only when the level of the FIFO falls to the
+//! trigger level. A host that sends faster than the guest reads has to wait, as with RTS, so no byte from outside is
+//! lost to overrun. A break condition has no effect outside. Refused: DMA, infrared mode and the test registers.
 //!
 //! Values: `baud_pace` (1): 0 sends and receives without delay instead of at the baud rate. `boot_baud` (115200): rate
 //! at which the boot loader has left the part running; 0 = reset state.
