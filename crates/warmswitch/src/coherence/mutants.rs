@@ -27,8 +27,9 @@ use supply::mutant::{Expected, Kind, Mutant};
 /// Limits of board time for a test and for the quick suite, in seconds. The limits exist because a mutant may hang.
 const TEST_LIMIT_S: f64 = 60.0;
 const SUITE_LIMIT_S: f64 = 150.0;
-/// Rounds of a test. Stale data has to outlive the other lines or entries of its set, which may take several rounds.
-const ROUNDS: u32 = 8;
+/// Rounds of a test, which ends with the first report. Stale data has to outlive the other lines or entries of its set,
+/// and a thread has to write within a window of some instructions: each may take many rounds.
+const ROUNDS: u32 = 64;
 /// Longest reason in the table, in characters.
 const REASON: usize = 70;
 
