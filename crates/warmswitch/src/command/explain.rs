@@ -30,6 +30,9 @@ pub const HELP: Help = Help {
 pub struct Args {
     /// Name of a run, or its first characters (`warmswitch list runs` prints the names)
     run: String,
+    /// Folder of the run's experiment, if it is your own
+    #[arg(long, value_name = "FOLDER")]
+    experiment: Option<String>,
     /// Number of worst latencies to break down
     #[arg(long, value_name = "N", default_value_t = 1)]
     worst: usize,
@@ -52,7 +55,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         .map_or(LatencyChoice::Worst(args.worst), LatencyChoice::Number);
     choice.check()?;
     args.output.check()?;
-    let ready = ready::ready(ready::stored(&args.run)?)?;
+    let ready = ready::ready(ready::stored(&args.run)?, args.experiment.as_deref())?;
     if args.only
         && !args.output.fresh_boot
         && let Some(index) = run_snapshots::index(&ready.run)

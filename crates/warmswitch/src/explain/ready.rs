@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use board::BoardSpec;
 use board::boot::Boot;
 
@@ -66,10 +66,30 @@ pub struct Ready {
     pub kind: &'static str,
 }
 
-/// Prepares a run for repetition. Rejects the run if its inputs have changed.
-pub fn ready(run: Run) -> Result<Ready> {
-    let experiment = Experiment::load(&run.experiment)
-        .with_context(|| format!("run {} of experiment {}", run.hash, run.experiment))?;
+/// Loads the experiment of a run: the project's, or the one in the user's own folder.
+fn experiment_of(run: &Run, folder: Option<&str>) -> Result<Experiment> {
+    let Some(folder) = folder else {
+        return Experiment::load(&run.experiment).map_err(|error| {
+            anyhow!(
+                "run {}: {error:#}\n  help: if the experiment is in a folder of your own, add --experiment FOLDER",
+                run.hash
+            )
+        });
+    };
+    let experiment = Experiment::load(folder).context("--experiment")?;
+    ensure!(
+        experiment.name == run.experiment,
+        "--experiment {folder}: run {} is of experiment {}, not of {}",
+        run.hash,
+        run.experiment,
+        experiment.name
+    );
+    Ok(experiment)
+}
+
+/// Prepares a run for repetition; `folder` names the user's own experiment. Rejects the run if its inputs have changed.
+pub fn ready(run: Run, folder: Option<&str>) -> Result<Ready> {
+    let experiment = experiment_of(&run, folder)?;
     let points = [run.point.clone()];
     let parts = Parts::prepare(&experiment, &points)?;
     let planned = parts.planned(&experiment, run.point.clone())?;
@@ -97,6 +117,31 @@ pub fn ready(run: Run) -> Result<Ready> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use results::runs::for_tests::made_up_run;
+
+    #[test]
+    fn a_run_of_a_users_own_folder_needs_the_folder() {
+        let folder = std::env::temp_dir().join(format!("warmswitch-ready-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let source = base::paths::root().join("experiments/switch-cost/experiment.toml");
+        std::fs::copy(source, folder.join("experiment.toml")).unwrap();
+        let folder_text = folder.to_str().unwrap();
+        let own = Experiment::load(folder_text).unwrap();
+        let mut run = made_up_run("sam9263", "process", 0, 2, 1.0);
+        run.experiment.clone_from(&own.name);
+        let error = |run: &Run, folder| format!("{:#}", experiment_of(run, folder).err().unwrap());
+        assert!(error(&run, None).contains("add --experiment FOLDER"));
+        let name = experiment_of(&run, Some(folder_text)).unwrap().name;
+        assert_eq!(name, own.name);
+        run.experiment = "switch-cost".into();
+        let other = error(&run, Some(folder_text));
+        assert!(
+            other.contains("is of experiment switch-cost, not of"),
+            "{other}"
+        );
+        assert_eq!(experiment_of(&run, None).unwrap().name, "switch-cost");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn what_changed_since_a_run_is_named() {

@@ -133,7 +133,7 @@ pub fn explain_missing(runs: &[Run], kind: &dyn OutputKind) {
 }
 
 fn explain(run: &Run) -> Result<()> {
-    let ready = ready::ready(ready::stored(&run.hash)?)?;
+    let ready = ready::ready(ready::stored(&run.hash)?, None)?;
     let mut again = rerun::run(ready, (1, None), false)?;
     keep_worst(&mut again)
 }
