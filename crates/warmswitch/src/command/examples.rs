@@ -59,4 +59,35 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn each_verb_has_a_line_in_the_readme_and_its_json_a_row_in_the_formats() {
+        let read = |file: &str| std::fs::read_to_string(root().join(file)).unwrap();
+        let (readme, formats) = (read("README.md"), read("docs/change/FORMAT.md"));
+        let lines = readme
+            .lines()
+            .filter_map(|line| line.strip_prefix("    warmswitch "));
+        let listed: Vec<&str> = lines
+            .flat_map(|line| line.split(' ').next().unwrap_or_default().split('|'))
+            .collect();
+        // The first cell of a row: `table`, `run --coherence`.
+        let cells = formats
+            .lines()
+            .filter_map(|line| line.strip_prefix("| ")?.split(" |").next());
+        let with_json: Vec<&str> = cells
+            .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+            .filter_map(|text| text.split(' ').next())
+            .collect();
+        for verb in super::super::Cli::command().get_subcommands() {
+            let name = verb.get_name();
+            let is_listed =
+                listed.contains(&name) || readme.contains(&format!("warmswitch {name} "));
+            assert!(is_listed, "README.md has no line for {name}");
+            let has_json = verb.get_arguments().any(|a| a.get_long() == Some("json"));
+            assert!(
+                !has_json || with_json.contains(&name),
+                "FORMAT.md has no row for {name} --json"
+            );
+        }
+    }
 }
