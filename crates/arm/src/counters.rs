@@ -58,7 +58,7 @@ counters! {
     icache_invalidates,
     /// Data reads from uncached pages and devices.
     uncached_reads,
-    /// Cycles for which the core waited for such reads.
+    /// Cycles for which the core waited for uncached reads.
     uncached_read_cycles,
     /// Translation-table walks: slow-path translations that missed the TLB.
     tlb_walks,

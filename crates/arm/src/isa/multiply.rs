@@ -183,7 +183,7 @@ fn half<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     Op::new(execute_half, insn, uses, core.timing.multiply_half)
 }
 
-/// Whether it is SMLAxy (opcode 00) or SMLAWy (opcode 01 with x = 0).
+/// Whether the instruction is SMLAxy (opcode 00) or SMLAWy (opcode 01 with x = 0).
 fn half_accumulates(insn: u32) -> bool {
     insn >> 22 & 1 == 0 && insn >> 5 & 0x1_0001 != 0x1_0001
 }
@@ -209,7 +209,7 @@ fn execute_half<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     };
     let mut result = product;
     if half_accumulates(insn) {
-        // The product always fits (0x8000 squared, too). Only the sum can overflow.
+        // The product always fits, even 0x8000 squared. Only the sum can overflow.
         result += i64::from(cpu.r[rd(insn)] as i32);
         set_q_on_overflow(cpu, result);
     }

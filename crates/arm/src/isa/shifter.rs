@@ -75,7 +75,7 @@ pub(super) fn operand<B: Bus, const KIND: u32>(cpu: &Cpu<B>, insn: u32) -> (u32,
     }
 }
 
-/// Does the same as [`operand`], for code that has no copies by kind.
+/// Returns operand 2 and the carry-out like [`operand`], for code without a copy for each kind.
 pub(super) fn operand_of_any_kind<B: Bus>(cpu: &Cpu<B>, insn: u32) -> (u32, u32) {
     match operand_kind(insn) {
         kind::CONSTANT => operand::<B, { kind::CONSTANT }>(cpu, insn),

@@ -61,8 +61,8 @@ pub struct WaitingWrite {
 }
 
 impl<B: Bus> Cpu<B> {
-    /// Issues the writes that have begun by now, as the next access would. Only for a fork of the machine
-    /// that is inspected.
+    /// Issues the writes that have begun by now, as the next access would. Valid only for a fork of the machine that is
+    /// being inspected.
     pub fn debug_settle(&mut self) {
         self.memory.biu.retire(&mut self.bus, self.cycles);
     }
@@ -134,7 +134,7 @@ impl<B: Bus> Cpu<B> {
         self.memory.biu.waiting()
     }
 
-    /// Word of memory, past caches and buffers. `None` if there is no memory.
+    /// Word of memory, without caches and buffers. `None` if there is no memory.
     pub fn debug_memory(&self, pa: Pa) -> Option<u32> {
         let [a, b, c, d] = [0, 1, 2, 3].map(|n| self.bus.peek(pa.plus(n)));
         Some(u32::from_le_bytes([a?, b?, c?, d?]))
