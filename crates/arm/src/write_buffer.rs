@@ -2,13 +2,13 @@
 //! Bus interface unit: the main write buffer (16 words at 4 addresses), the victim buffer (one line), and the
 //! bus that they share with reads (`DDI0198D 4.2, 6.2`).
 //!
-//! [`runs`] alone cuts runs of words into bursts.
+//! Only [`runs`] cuts runs of words into bursts.
 //!
-//! Entries hold their data and reach memory when the bus is free for them. Until then memory holds old data.
-//! A data read that overlaps a pending write waits for it. Table walks and instruction fetches do not check
-//! the buffer: software drains it (`DDI0198D 2.3.8, 9.2.2`), and Linux does.
+//! Entries hold their data and reach memory when the bus is free. Until then, memory holds old data. A data read that
+//! overlaps a pending write waits for the write. Table walks and instruction fetches do not check the buffer: software
+//! must drain it (`DDI0198D 2.3.8, 9.2.2`), and Linux does.
 //!
-//! Time is settled lazily: each call first issues the writes that have begun by then.
+//! Time is settled lazily: each call first issues the writes that have begun by the time of the call.
 
 use crate::addr::Pa;
 use crate::bus::{BurstTime, Bus, BusError, Width};
@@ -160,7 +160,7 @@ impl Biu {
         self.len == 0 && self.victim.is_none()
     }
 
-    /// Issues every write that got the bus by `now`.
+    /// Issues every write that has got the bus by `now`.
     #[inline]
     pub fn retire<B: Bus>(&mut self, bus: &mut B, now: u64) {
         if self.len != 0 || self.victim.is_some() {
@@ -227,7 +227,7 @@ impl Biu {
         self.wrote::<B>(start, took, false);
     }
 
-    /// Notes that a write began at `start` and has the bus for `took` cycles.
+    /// Records that a write began at `start` and has the bus for `took` cycles.
     #[inline(always)]
     fn wrote<B: Bus>(&mut self, start: u64, took: u64, was_victim: bool) {
         self.free_at = start + took;
@@ -236,7 +236,7 @@ impl Biu {
         }
     }
 
-    /// Issues all pending writes. Returns when the bus has finished.
+    /// Issues all pending writes. Returns the time at which the bus has finished.
     pub fn drain<B: Bus>(&mut self, bus: &mut B, now: u64) -> u64 {
         while !self.is_empty() {
             self.write_next(bus);
@@ -414,7 +414,7 @@ impl Biu {
         self.line_from(bus, granted, pa, line)
     }
 
-    /// Fills a line for instructions. Goes ahead of pending writes and does not check them.
+    /// Fills a line for instructions. The fill precedes pending writes and does not check them.
     #[inline(always)]
     pub fn fetch_line<B: Bus>(
         &mut self,
@@ -441,7 +441,7 @@ impl Biu {
         Ok((start, time))
     }
 
-    /// Reads one word, half-word or byte. Returns it and the time when it is in the core.
+    /// Reads one word, half-word or byte. Returns the value and the time when it is in the core.
     pub fn read<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -455,7 +455,7 @@ impl Biu {
         Ok((value, self.free_at))
     }
 
-    /// Reads a descriptor for a table walk. Goes ahead of pending writes and does not check them.
+    /// Reads a descriptor for a table walk. The read precedes pending writes and does not check them.
     pub fn walk_read<B: Bus>(
         &mut self,
         bus: &mut B,

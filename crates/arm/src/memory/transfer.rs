@@ -24,7 +24,7 @@ struct Run {
 
 /// The part of a store to one line that is done.
 enum Stored {
-    /// Nothing: the words are stored one by one.
+    /// Nothing: the caller stores the words one by one.
     Nothing,
     /// The cache part is done; the words remain to be stored past the cache to this page. The flag says whether the
     /// line was missing.

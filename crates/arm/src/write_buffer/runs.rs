@@ -10,14 +10,14 @@ pub(super) const BOUNDARY: u32 = 1024;
 /// Bursts of a core's bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bursts {
-    /// AHB: eight words, four, or one, from any word on (`DDI0198D 6.2.2`, table 6-1).
+    /// AHB: bursts of eight, four, or one word, starting at any word (`DDI0198D 6.2.2`, table 6-1).
     Sizes,
     /// ASB: a first word and any number of sequential ones (S3C2410A p. 4-8).
     Sequential,
 }
 
 impl Bursts {
-    /// Number of words in the next transaction of a run with `left` words from `pa` on.
+    /// Number of words in the next transaction of a run with `left` words that starts at `pa`.
     #[inline]
     fn next(self, pa: Pa, left: usize) -> usize {
         let within = left.min((BOUNDARY - pa.0 % BOUNDARY) as usize / 4);
@@ -115,8 +115,8 @@ impl Biu {
         now
     }
 
-    /// Makes unbuffered stores of a run. Returns when they are complete, and how many words the bus took: an
-    /// error response ends the run.
+    /// Makes the unbuffered stores of a run. Returns when they are complete, and how many words the bus took. An error
+    /// response ends the run.
     pub fn store_words_unbuffered<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -152,7 +152,7 @@ impl Biu {
         Ok(self.free_at)
     }
 
-    /// Maximum number of words that one burst from `pa` on can read.
+    /// Maximum number of words that one burst from `pa` can read.
     pub fn readable(&self, pa: Pa, left: usize) -> usize {
         self.buffers.bursts.next(pa, left)
     }

@@ -109,7 +109,7 @@ impl<B: Bus> Registers<B> {
         // c7: test and clean; test, clean and invalidate.
         Row::at(0, 7, 10, 3).read(Cpu::test_and_clean),
         Row::at(0, 7, 14, 3).read(Cpu::test_clean_and_invalidate),
-        // c8: invalidate all TLB entries; invalidate by MVA. The TLB is unified, whichever side is named.
+        // c8: invalidate all TLB entries; invalidate by MVA. The TLB is unified, so both sides name the same TLB.
         Row::at(0, 8, 5, 0)
             .crm_up_to(7)
             .write(|cpu, _| cpu.invalidate_tlb(TlbSide::Both)),
@@ -135,7 +135,7 @@ impl<B: Bus> Registers<B> {
         Row::at(0, 13, 0, 1)
             .read(|cpu| cpu.cp15.context_id)
             .write(|cpu, value| cpu.cp15.context_id = value),
-        // c15: debug override (no bit is modelled), cache debug control.
+        // c15: debug override, of which no bit is modelled; cache debug control.
         Row::at(0, 15, 0, 0)
             .read(|_| 0)
             .write(|_, _| {})

@@ -36,7 +36,7 @@ pub const CORE: Core = Core {
     whole_doubles: true,
     descriptors: Descriptors::Extended,
     test_and_clean: false,
-    // IXP42X 3.5.1: B (big endian) is refused. Z, the enable of the branch target buffer, is kept.
+    // IXP42X 3.5.1. B (big endian) is refused. Z, which enables the branch target buffer, is writable.
     sctlr: Sctlr {
         writable: 0x0000_3b07,
         reset: 0x78,
