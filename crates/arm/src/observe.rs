@@ -59,7 +59,7 @@ pub enum Cause {
     DataMiss,
     /// Waiting for the write-back of an evicted dirty line.
     Eviction,
-    /// Waiting for the write buffer: it was full, held the data to be read, was drained, or had the bus.
+    /// Waiting for the write buffer, because it was full, held the data to be read, was drained, or had the bus.
     WriteBuffer,
     /// A translation-table walk.
     TableWalk,

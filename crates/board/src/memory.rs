@@ -34,7 +34,7 @@ const PADDING: usize = 16;
 /// snapshot may contain a longer wait.
 const LONGEST_WAIT: u64 = 1 << 31;
 
-/// In place of a row number: no row is open in the bank.
+/// Value of a row number that means: no row is open in the bank.
 const CLOSED: u32 = u32::MAX;
 
 /// The RAM of a board. Offsets are bytes from its start.
@@ -47,9 +47,9 @@ pub struct Sdram {
     open_row: [u32; 8],
     next_refresh: u64,
     refresh_until: u64,
-    /// A bus master other than the core uses the memory until this cycle.
+    /// Cycle until which a bus master other than the core uses the memory.
     held_until: u64,
-    /// Later of `refresh_until` and `held_until`: earlier accesses wait.
+    /// The later of `refresh_until` and `held_until`. Accesses before this cycle wait.
     blocked_until: u64,
 }
 
@@ -130,7 +130,7 @@ impl Sdram {
         self.open_row = [CLOSED; 8];
     }
 
-    /// Gives the memory to another bus master until this cycle: earlier accesses of the core wait.
+    /// Gives the memory to another bus master until this cycle. Accesses of the core before this cycle wait.
     pub(crate) fn hold(&mut self, until: u64) {
         self.held_until = self.held_until.max(until);
         self.blocked_until = self.refresh_until.max(self.held_until);

@@ -45,7 +45,7 @@ pub enum Stop {
     Frame,
     /// A breakpoint was reached.
     Breakpoint,
-    /// The observer asked for the stop.
+    /// The observer requested the stop.
     Observer,
     /// The guest reset the board.
     Reset,
@@ -140,7 +140,7 @@ impl Stop {
         }
     }
 
-    /// Returns lines that say what to do next. Intended stops have none.
+    /// Returns lines that say what to do next. Intended stops have no such lines.
     pub fn help(&self) -> &'static [&'static str] {
         match self {
             Stop::Limit => &["raise --limit (seconds of board time)"],

@@ -59,7 +59,7 @@ mod tests {
             "; there is only \"sam9263\""
         );
         assert_eq!(did_you_mean("x", &[] as &[&str]), "");
-        // Two slips from the first, three letters short of the second.
+        // Two slips from the first name, three letters missing from the second.
         let cores = ["arm920t", "arm926ejs"];
         assert_eq!(nearest("arm926", &cores), Some("arm926ejs"));
     }

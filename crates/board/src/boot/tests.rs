@@ -343,7 +343,7 @@ fn a_zimage_for_ram_elsewhere_is_refused_with_both_places() {
         "zImage: the zImage unpacks its kernel to 0x20008000, but this board's RAM is 0x00000000 to \
          0x04000000: build it with CONFIG_AUTO_ZRELADDR, which fits any RAM"
     );
-    // An address in this board's RAM is accepted, and so is an instruction in its place. A file may have no address.
+    // A zImage may have an address in this board's RAM, an instruction in the place of the address, or no address.
     assert_eq!(boot(0x0000_8000), Ok(()));
     assert_eq!(boot(0xe1a0_8000), Ok(()));
     assert_eq!(place_of(&[0; 16]), None);

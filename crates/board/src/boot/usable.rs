@@ -5,12 +5,12 @@
 /// Returns the bytes that the kernel uses, counted from the start of RAM. The board has `size` bytes at `base`.
 ///
 /// # Errors
-/// Fails when a `mem=` names RAM that the board does not have, or when none begins at the start of RAM, where the
+/// Fails when a `mem=` names RAM that the board does not have, or when no `mem=` begins at the start of RAM, where the
 /// kernel lies.
 pub(super) fn usable(command_line: &str, base: u32, size: u32) -> Result<u32, String> {
     let (base, size) = (u64::from(base), u64::from(size));
     let words = command_line.split_whitespace();
-    // Words after `--` are for the first process.
+    // Words after `--` are arguments of the first process.
     let words = words.take_while(|word| *word != "--");
     let mut end = None;
     for word in words.filter(|word| word.starts_with("mem=")) {

@@ -63,7 +63,7 @@ fn a_bus_master_copies_within_ram_and_its_transfers_are_told() {
             (0x2040, 4, true)
         ]
     );
-    // Each burst begins at the end of the one before.
+    // Each burst begins at the end of the previous one.
     for pair in transfers.windows(2) {
         assert_eq!(pair[0].cycle + u64::from(pair[0].cycles), pair[1].cycle);
     }

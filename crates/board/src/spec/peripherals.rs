@@ -28,7 +28,7 @@ pub struct DeviceSpec {
     pub values: BTreeMap<String, u64>,
 }
 
-/// A region that exists on the real board and is not modelled on purpose.
+/// A region that exists on the real board and that the model ignores on purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IgnoredSpec {
     /// Name of the region.
@@ -37,7 +37,7 @@ pub struct IgnoredSpec {
     pub base: u32,
     /// Size in bytes, a multiple of [`PAGE`].
     pub size: u32,
-    /// Why it is not modelled.
+    /// Reason why the region is not modelled.
     pub reason: String,
 }
 

@@ -276,8 +276,7 @@ fn an_allocated_line_holds_no_old_data_and_belongs_to_the_page_of_its_first_stor
     assert_ne!(at(&mut cpu, LOAD, PAGE + 32), word);
 }
 
-/// The example of `IXP42X p. 57`: locked lines fill the ways from way 0 up, and other lines use the remaining ways in
-/// turn.
+/// The example of `IXP42X p. 57`: locked lines fill the ways from way 0 up; the other lines share the remaining ways.
 #[test]
 fn up_to_28_lines_of_a_set_are_locked_and_stay() {
     let mut cpu = mapped(0b011);

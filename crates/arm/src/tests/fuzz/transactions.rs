@@ -141,7 +141,7 @@ impl Bench {
         })
     }
 
-    /// The rules that hold at present.
+    /// The bus rules that apply at present.
     fn rules(&self) -> Master {
         match self.master {
             Master::Arm920 if !self.cache_on => Master::Separate,
