@@ -127,8 +127,8 @@ impl SystemBus {
         core::mem::take(&mut self.transfers)
     }
 
-    /// Adds a part that is not in the machine file, at a free address and without wires. A machine with such a part gives
-    /// no snapshot.
+    /// Adds a part that is not in the machine file, at a free address and without wires. A machine with such a part
+    /// gives no snapshot.
     ///
     /// # Errors
     /// Fails when the address range is not free, or does not consist of whole pages.

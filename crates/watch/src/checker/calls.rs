@@ -62,7 +62,7 @@ const KEPT: usize = 1 << 20;
 const NODES: usize = 1 << 22;
 /// Slots of the cache in front of the tree.
 const RECENT: usize = 1 << 14;
-/// Maximum number of frames of a stack. A deeper stack means that this module missed returns.
+/// Maximum number of frames of a stack. A deeper stack means that this module has missed returns.
 const DEPTH: usize = 256;
 /// Start of the exception vectors. No call leads there.
 const VECTORS: u32 = 0xffff_0000;

@@ -144,8 +144,7 @@ pub(super) fn stale(history: &History, dirty: &DirtyLines, found: Found) -> Repo
     let Followed { mut place, left } = follow(&found, history, dirty);
     let fill = history.fill_of(found.access, found.mva);
     let is_dma = found.writer.path == Path::Dma;
-    // A bus master wrote the word past the write buffer. Bytes beside those that a bus master wrote may be old for other
-    // reasons.
+    // A bus master wrote the word past the write buffer. The other bytes of the word may be old for other reasons.
     let by_master = is_dma && found.writer.whole;
     let is_filled_since = fill.is_some_and(|fill| {
         let is_after = fill.cycle > left || fill.cycle == left && !by_master;
@@ -159,8 +158,8 @@ pub(super) fn stale(history: &History, dirty: &DirtyLines, found: Found) -> Repo
         _ => false,
     };
     if read_since && place == Newest::Memory {
-        // Memory was read after the write, so the value was still in the write buffer, or an older value from the write
-        // buffer replaced it.
+        // Memory was read after the write. Either the value was still in the write buffer, or an older value from the
+        // write buffer replaced it.
         place = match by_master {
             true => Newest::Replaced,
             false => Newest::Buffer,

@@ -94,8 +94,8 @@ pub(super) struct User {
     pub access: (u8, u32),
     /// Callers and circumstances, as a hash.
     pub among: Among,
-    /// Whether the newest value is still in the dirty line that it was stored into. After the line has gone, the use is
-    /// another bug.
+    /// Whether the newest value is still in the dirty line that it was stored into. After the line has left the cache,
+    /// the use is another bug.
     pub in_line: bool,
 }
 
@@ -190,8 +190,8 @@ impl Shadow {
     }
 
     /// Returns whether `user`, which got a stale value, needs a report, and records that this user has had a report.
-    /// After a write-back destroyed the newest value, readers of the value in memory need no report: nothing they could
-    /// do would have saved it.
+    /// After a write-back has destroyed the newest value, readers of the value in memory need no report: nothing they
+    /// could do would have saved it.
     pub fn needs_report(&mut self, pa: u32, width: Width, got: u32, user: User) -> bool {
         let Some(n) = self.index(pa) else {
             return false;

@@ -53,7 +53,7 @@ const VECTORS: u32 = 0x20;
 const USER: u32 = 0x10;
 const IRQ: u32 = 0x12;
 
-/// Entries of the kernel functions that the ledger recognises; 0 if a kernel does not have the function.
+/// Entries of the kernel functions that the ledger recognises. An entry is 0 if a kernel does not have the function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hooks {
     /// `__schedule()`: a task switch begins.
@@ -93,7 +93,7 @@ pub struct Task {
 pub struct Owner {
     /// Task that ran or was interrupted.
     pub task: TaskId,
-    /// `Some` in an interrupt, with the line if it is known.
+    /// In an interrupt, `Some` with the line if the line is known.
     pub interrupt: Option<Option<u32>>,
     /// Function.
     pub function: Function,

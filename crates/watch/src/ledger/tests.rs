@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The ledger's sums equal the clock, and observing changes nothing.
+//! Tests that the ledger's sums equal the clock, and that observing changes nothing.
 
 mod calls;
 mod misses;
@@ -53,7 +53,7 @@ fn every_miss_but_the_first_has_an_evictor() {
     let plain = cached("sam9263", STORE);
     let mut watched = plain.observed_by(ledger());
     watched.run_for(Duration::from_millis(2));
-    // Accesses the same lines again, which later lines have replaced.
+    // Accesses the same lines again. Later lines have replaced them.
     watched.cpu_mut().set_register(6, 0);
     watched.run_for(Duration::from_millis(2));
     let fills = watched.counters().dcache_fills;

@@ -132,7 +132,7 @@ pub fn name_of(pc: u32) -> String {
     }
 }
 
-/// A bus whose observer may need the writes of devices.
+/// A bus whose observer may need to see the writes of devices.
 pub trait Poked: BoardBus {
     /// Tells the observer about a byte that a device writes.
     fn poked(&mut self, _: u64, _: Pa, _: u8) -> Reaction {

@@ -210,7 +210,7 @@ fn calls_with_the_writers_address_are_given_for_a_device_read() {
     assert_eq!(report.trace.given.len(), 1);
 }
 
-/// A device has no virtual address, so calls with small numbers have nothing to do with its data.
+/// A device has no virtual address, so calls with small numbers are unrelated to its data.
 #[test]
 fn calls_with_small_numbers_are_not_calls_with_an_address_of_a_devices_data() {
     let mut script = Scripted::new(&[]);
@@ -252,7 +252,7 @@ fn the_history_of_a_devices_data_has_no_events_of_the_line_at_0() {
     );
 }
 
-/// 64 words lost by an invalidate hide a later, different bug with the same writer.
+/// 64 words that an invalidate lost hide a later, different bug with the same writer.
 #[test]
 fn another_missing_operation_of_the_same_writer_is_reported_after_many_words() {
     let mut script = Scripted::new(&[]);
@@ -281,7 +281,7 @@ fn another_missing_operation_of_the_same_writer_is_reported_after_many_words() {
     );
 }
 
-/// A store waits in the write buffer while the device writes the same word. The store lands last.
+/// A store waits in the write buffer while the device writes the same word. The store reaches memory last.
 #[test]
 fn a_store_in_the_write_buffer_that_lands_on_a_devices_data() {
     let mut script = Scripted::new(&[]);
@@ -344,7 +344,8 @@ fn a_store_that_waits_in_the_write_buffer_while_a_device_writes_is_named() {
     assert!(reports.into_iter().all(is_of_a_pending_write));
 }
 
-/// A dirty line leaves for the victim buffer, the device writes to its memory, and then the old line arrives there.
+/// A dirty line leaves for the victim buffer. The device writes to the memory of the line. Then the old line arrives
+/// there.
 #[test]
 fn a_line_that_makes_room_while_a_device_writes_is_named() {
     let mut machine = board();

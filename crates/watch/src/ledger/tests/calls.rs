@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls are followed through returns, jumps, exceptions, interrupts and task switches. The last tests come from an
-//! adversarial review.
+//! Tests that calls are followed through returns, jumps, exceptions, interrupts and task switches. The last tests come
+//! from an adversarial review.
 
 use super::ledger;
 use crate::ledger::calls::{Arrival, Calls};
@@ -32,7 +32,7 @@ impl Followed {
         followed
     }
 
-    /// User land has called function 1. Returns the stack pointer of that call too.
+    /// Returns the state after user land has called function 1, and the stack pointer of that call.
     fn in_system_call() -> (Followed, u32) {
         let (mut f, stack) = (Followed::new(), 0xc780_1f00);
         f.at(0x8000, 0xbe00_0000, 0);
@@ -99,7 +99,7 @@ fn calls_returns_and_jumps_at_the_end_are_followed() {
         from_user(chain([1, 2, 3, 4]))
     );
     assert_eq!(f.at(inside(2), stack - 32, 0), from_user(chain([1, 2])));
-    // 2 calls 3 again, and 3 returns itself. Both calls count as one.
+    // 2 calls 3 again, and 3 returns without a jump. Both calls count as one.
     let at = f.at(entry(3), stack - 32, inside(2) + 8);
     assert_eq!(at, from_user(chain([1, 2, 3])));
     assert_eq!(f.calls.all()[f.calls.now() as usize].count, 2);
@@ -254,7 +254,7 @@ fn a_new_task_is_not_called_by_what_switched_to_it() {
     f.calls.switch((0, 1), false, stack - 48);
     f.calls.take_place((1, owner(1, None)));
     f.calls.stay(f.functions.of(entry(7)), stack - 48);
-    // 7 calls 8, still on the stack of the previous task. Then the new task continues in 3, on its own stack.
+    // 7 calls 8, still on the stack of the previous task. Then the new task continues in 3, on a stack of its own.
     f.at(entry(8), stack - 48, entry(7) + 0x40);
     f.at(entry(7) + 0x40, stack - 48, 0);
     assert_eq!(f.at(entry(3) + 0x40, 0xc790_1e00, 0), chain([3]));

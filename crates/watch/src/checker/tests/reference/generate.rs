@@ -215,7 +215,7 @@ impl Generator {
         self.execute_at(va);
     }
 
-    /// Emits a cache operation on an address, usually on a recently used address.
+    /// Emits a cache operation on an address, usually a recently used one.
     fn at_line(&mut self, names: &[&str]) {
         let name = self.pick(names);
         let mva = if self.recent.is_empty() || self.percent(15) {

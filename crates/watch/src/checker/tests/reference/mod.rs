@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The checker against a reference model: random programs, on which both must agree on the reports of every event.
+//! The checker against a reference model. Random programs run, and both must agree on the reports of every event.
 //!
 //! Environment variables (`cargo xtask fuzz --checker` sets them):
 //!
