@@ -16,8 +16,8 @@ pub fn thread_cpu_s() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// The processes whose CPU time is read from `/proc/PID/stat`. The value is the number of the field with the user
-/// time; the next field is the system time.
+/// The processes whose CPU time is read from `/proc/PID/stat`. The value is the number of the field with the user time.
+/// The next field is the system time.
 #[derive(Clone, Copy)]
 pub enum CpuTimeOf {
     /// All threads of the process.

@@ -159,7 +159,7 @@ pub fn figures(all: &[Latencies]) -> Vec<(&'static str, Option<Figure>)> {
         let seeds = all.iter();
         let seeds = seeds.map(|l| l.at_rank((l.total() as f64 * q).ceil()));
         let estimate = whole.quantile(q)?;
-        // Samples of one seed are not repetitions: the interval comes from order statistics.
+        // Samples of one seed are not repetitions, so the interval comes from order statistics.
         Some(match all {
             [_] => Figure {
                 estimate,

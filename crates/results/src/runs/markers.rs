@@ -11,7 +11,7 @@ pub const END: &str = "@@end ";
 pub const READY: &str = "@@ready";
 /// Linux's message before the cause of a panic.
 const PANIC: &str = "Kernel panic";
-/// Linux's message when it could unpack only a part of its root file system, with which it goes on.
+/// Linux's message when it could unpack only a part of its root file system. Linux then continues with this part.
 const HALF_UNPACKED: &str = "Initramfs unpacking failed";
 /// Number of lines of the console's end in an error message.
 const LAST_LINES: usize = 5;

@@ -40,7 +40,7 @@ impl Selection {
         self.seeds.is_none() && self.boards.is_empty() && self.set.is_empty()
     }
 
-    /// Returns the command that measures the selection, with `experiment` as the user names it.
+    /// Returns the command that measures the selection. `experiment` is the name as the user wrote it.
     pub fn command(&self, experiment: &str) -> String {
         let words = ["warmswitch", "run", experiment].map(quoted);
         [words.join(" "), self.options()].join(" ").trim().into()
