@@ -66,7 +66,7 @@ counters! {
     tlb_walk_cycles,
     /// TLB invalidate-all operations.
     tlb_invalidates,
-    /// Stores sent past the D-cache: through the write buffer, or unbuffered.
+    /// Stores that bypassed the D-cache, through the write buffer or unbuffered.
     buffered_stores,
     /// Cycles for which loads and stores waited for the write buffer (full, conflict, drain) or for an
     /// unbuffered store.

@@ -56,7 +56,7 @@ pub struct Cpu<B: Bus> {
     // Time: cpu/time.rs. End of the loop: cpu.rs, cpu/cp15.rs. Pending results: cpu/interlock.rs.
     /// Core cycles since power-on.
     pub(crate) cycles: u64,
-    /// The loop ends when `cycles` reaches this; zero ends it after the current instruction.
+    /// The loop ends when `cycles` reaches this value. Zero ends the loop after the current instruction.
     horizon: u64,
     interlock: Interlock,
 

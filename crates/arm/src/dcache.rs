@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Data cache: virtually indexed, virtually tagged by MVA, holds the data (`DDI0198D 4`).
 //!
-//! Each line keeps the physical address from which it was filled, so a write-back needs no translation. It
-//! has two dirty bits, one for each half of 16 bytes. Read misses allocate a line. XScale also allocates on
-//! write misses in pages that ask for it, and by a CP15 operation that allocates a line without reading memory.
+//! Each line keeps the physical address from which it was filled, so a write-back needs no translation. It has two
+//! dirty bits, one for each half of 16 bytes. Read misses allocate a line. XScale also allocates on write misses in
+//! pages with write allocation, and by a CP15 operation that allocates a line without reading memory.
 //!
-//! XScale also has a mini data cache. Its lines follow those of the main cache in the vectors here. The page decides
-//! which of the two caches is filled; a lookup finds a line in either.
+//! XScale also has a mini data cache. In the vectors here, its lines follow the lines of the main cache. The page
+//! decides which of the two caches is filled; a lookup finds a line in either.
 
 use crate::addr::{Mva, Pa};
 use crate::config::{CacheGeometry, Victims};

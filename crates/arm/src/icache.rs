@@ -7,7 +7,7 @@
 //! operations again. A slot that a line uses never gets other words. A fill whose slots are all taken by other words
 //! uses the line's own slot.
 //!
-//! One more line, after the real ones, is the prefetch buffer of uncached fetches (`DDI0198D 7.1`: four words,
+//! One more line, after the real lines, is the prefetch buffer of uncached fetches (`DDI0198D 7.1`: four words,
 //! sequential only).
 
 use crate::addr::{Mva, Pa};
@@ -301,8 +301,8 @@ impl<B: Bus> ICache<B> {
         }
     }
 
-    /// Returns the shared slot that gets other words, if no line uses it. Prefers a slot that holds zeros, which was
-    /// never used.
+    /// Returns the shared slot that gets other words, if no line uses it. Prefers a slot that was never used, which
+    /// holds zeros.
     #[inline(never)]
     fn shared_slot(&mut self, mut shared: [usize; 2], thumb: bool) -> Option<usize> {
         let fresh = |slot: &usize| self.holds(*slot, &[0; 8], thumb);

@@ -4,7 +4,8 @@
 //! [`MemoryPath`] has the units between FCSE and bus. Only this folder reaches them. The rest of the crate uses the
 //! methods here, and those of [`Cpu`] in this folder, for everything that takes time, aborts, or goes to the bus:
 //!
-//! - `data.rs` loads and stores single words; `transfer.rs` several words; `store_through.rs` stores past the cache.
+//! - `data.rs` loads and stores single words, `transfer.rs` several words. `store_through.rs` has the stores that
+//!   bypass the cache.
 //! - `fetch.rs` finds the line of the next instruction.
 //! - `maintenance.rs` has the operations on caches and TLBs.
 //! - `debug.rs` and `look.rs` are for debuggers, `events.rs` for observers.

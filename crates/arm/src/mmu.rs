@@ -27,9 +27,9 @@ pub enum Kind {
 pub const READ: u32 = 1 << 0;
 /// The current privilege may write.
 pub const WRITE: u32 = 1 << 1;
-/// Bufferable, on the data side with the cache enable applied.
+/// Bufferable. A cacheable page is bufferable only while the D-cache is enabled.
 pub const BUFFER: u32 = 1 << 2;
-/// Cacheable, on the data side with the cache enable applied.
+/// Cacheable on the data side, while the D-cache is enabled.
 pub const CACHE: u32 = 1 << 3;
 /// Cacheable on the instruction side.
 pub const ICACHE: u32 = 1 << 4;
@@ -145,7 +145,7 @@ pub struct Mmu {
     privileged: bool,
     descriptors: Descriptors,
     imprecise_external_aborts: bool,
-    /// Bits added to the context of fetches: bit 23 if fetches have a TLB of their own.
+    /// Bits added to the context of fetches: bit 23 if fetches have a separate TLB.
     fetches: u32,
     /// Whether watchpoints are set. If so, no translation enters the fast table.
     watching: bool,

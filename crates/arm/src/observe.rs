@@ -151,7 +151,7 @@ pub enum Event<'a> {
     /// The line of `mva` was evicted for a line fill that follows.
     Replaced { side: Side, mva: Mva },
     /// A store to a cacheable page, or a run of stores within a line, missed the D-cache and went to memory. The core
-    /// waited `cycles` for it.
+    /// waited for `cycles`.
     StoreMissed { mva: Mva, cycles: u64 },
     /// A line allocation gave a D-cache line the address `mva` without reading memory.
     Claim { mva: Mva },

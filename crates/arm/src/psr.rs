@@ -92,12 +92,12 @@ impl Mode {
     }
 }
 
-/// Registers and SPSRs of the modes that are not the current one.
+/// Registers and SPSRs of all modes except the current one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Banks {
     /// r13 and r14 of each bank except the current one.
     r13_14: [[u32; 2]; 6],
-    /// r8 to r12 of the bank that is not current: FIQ's registers or, in FIQ mode, those of the other modes.
+    /// r8 to r12 of the bank that is not current: FIQ's registers or, in FIQ mode, the registers of the other modes.
     r8_12: [u32; 5],
     /// SPSR of each bank; index 0 is unused.
     spsr: [u32; 6],

@@ -244,7 +244,7 @@ impl Biu {
         now.max(self.free_at)
     }
 
-    /// Queues one store. Returns when the core can continue.
+    /// Queues one store. Returns the cycle at which the core can continue.
     #[inline]
     pub fn store<B: Bus>(
         &mut self,
@@ -271,7 +271,7 @@ impl Biu {
         self.push(pa, (0, width.bytes() as u8), now, value);
     }
 
-    /// Makes an unbuffered store. Returns when it is complete, and the bus's answer.
+    /// Makes an unbuffered store. Returns the cycle at which it is complete, and the bus's response.
     pub fn store_unbuffered<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -324,8 +324,8 @@ impl Biu {
         self.len += 1;
     }
 
-    /// Moves the dirty halves of a line to the victim buffer. Returns when the core can continue: at once,
-    /// unless the buffer still holds the previous victim.
+    /// Moves the dirty halves of a line to the victim buffer. Returns the cycle at which the core can continue. This is
+    /// `now`, unless the buffer still holds the previous victim.
     pub fn evict<B: Bus>(
         &mut self,
         bus: &mut B,

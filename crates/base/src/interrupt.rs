@@ -48,8 +48,7 @@ pub fn asked() -> bool {
     ASKED.load(Ordering::SeqCst)
 }
 
-/// A child program and all processes that it starts, in a process group of their own. Dropping the value ends the
-/// group.
+/// A child program and all processes that it starts, in a separate process group. Dropping the value ends the group.
 pub struct Group {
     child: Child,
     pid: Option<Pid>,

@@ -32,7 +32,7 @@ pub struct Edge {
 pub struct Ignored {
     /// Name in the machine file.
     pub name: String,
-    /// Reason why it is ignored.
+    /// Reason why the region is ignored.
     pub reason: String,
     /// Number of reads, which returned zero.
     pub reads: u64,
@@ -41,7 +41,7 @@ pub struct Ignored {
 }
 
 impl Ignored {
-    /// Makes a region without accesses.
+    /// Makes a region with no accesses so far.
     fn never(spec: &IgnoredSpec) -> Ignored {
         Ignored {
             name: spec.name.clone(),

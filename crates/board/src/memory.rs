@@ -2,9 +2,9 @@
 //! RAM, and the time that accesses to the SDRAM take.
 //!
 //! Modelled: one open row per bank, row hits and misses, burst length, write set-up, and refresh. A refresh closes
-//! every row and occupies the SDRAM for tRC; it is computed from the cycle stamp of the next access. Banks interleave
-//! by row, and a burst stays within one row. While another bus master uses the memory, the core waits. Not modelled:
-//! power-down and the controller's own queues. All costs are converted to core cycles when the board is made.
+//! every row and occupies the SDRAM for tRC. The next access computes past refreshes from its cycle stamp. Banks
+//! interleave by row, and a burst stays within one row. While another bus master uses the memory, the core waits. Not
+//! modelled: power-down and the controller's own queues. All costs are converted to core cycles when the board is made.
 
 use crate::spec::SdramSpec;
 use arm::{BurstTime, Width};
@@ -199,7 +199,7 @@ impl Sdram {
             + self.timing.words[words.len().min(BURST)]
             + self.row_extra(now, offset);
         let to = &mut self.words_mut()[offset as usize / 4..][..words.len()];
-        // Most bursts have four or eight words, too few for a call of memcpy.
+        // Most bursts have four or eight words, which are too few for a call of memcpy.
         let (fours, rest) = words.as_chunks::<4>();
         let (to_fours, to_rest) = to.as_chunks_mut::<4>();
         for (to, four) in to_fours.iter_mut().zip(fours) {

@@ -36,7 +36,7 @@ pub fn nearest<'a, S: AsRef<str>>(typed: &str, names: &'a [S]) -> Option<&'a str
     near.map(|(_, _, _, name)| name)
 }
 
-/// Fewest letters that count as the beginning of a name.
+/// Minimum number of letters that count as the beginning of a name.
 const BEGINNING: usize = 3;
 
 #[cfg(test)]

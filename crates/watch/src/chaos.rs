@@ -19,8 +19,8 @@ use board::machine::Machine;
 use board::random::Random;
 use board::{Observed, Observer};
 
-/// Pin of the probed port that chaos toggles. It interrupts the driver that requested interrupts for the edges of this
-/// pin.
+/// Pin of the probed port that chaos toggles. A driver that has requested interrupts for the edges of this pin gets an
+/// interrupt.
 pub const PIN: u8 = 7;
 
 /// An occasion for an interrupt.
@@ -163,7 +163,7 @@ pub struct Chaos<O> {
 }
 
 impl<O> Chaos<O> {
-    /// Returns a chaos that raises no interrupts before [`Chaos::begin`].
+    /// Returns a [`Chaos`] that raises no interrupts before [`Chaos::begin`].
     pub fn new(inner: O) -> Chaos<O> {
         Chaos {
             inner,
@@ -211,8 +211,8 @@ impl<O> Chaos<O> {
         self.powers = 3 + self.random.below(5);
         self.wait = (cpu_hz / 10_000) << self.random.below(3);
         self.longest = cpu_hz / 2000;
-        // In some seeds, one gap in eight lasts up to 5 ms, so that a process that ran early because of an interrupt
-        // can finish.
+        // In some seeds, one gap in eight lasts up to 5 ms. A process that ran early because of an interrupt can then
+        // finish.
         self.pause = cpu_hz / 200;
         self.pauses = [1, 1, 8][self.random.below(3) as usize];
         self.rest = Rest::Over;

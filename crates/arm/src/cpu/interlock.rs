@@ -66,7 +66,7 @@ impl Interlock {
         };
         let first = self.0 >> 32;
         let early = u64::from(operands.early);
-        // A load's result is available in the Write stage, whatever its width (`DDI0165B p. 8-22`).
+        // A load's result of any width is available in the Write stage (`DDI0165B p. 8-22`).
         let late = u64::from(operands.accumulated) & !self.0
             | u64::from(operands.stored) & !(self.0 >> 16);
         let stall = u64::from((early | late) & first & 0xffff != 0);

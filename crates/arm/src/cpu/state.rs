@@ -94,7 +94,8 @@ mod tests {
     use crate::tests::bus::{ObservedBus, TestBus};
     use crate::tests::core::{mapped, mapped_on, steps};
 
-    /// A damaged state can have the wrong instruction set state. Thumb operations have other and fewer slots.
+    /// A damaged state can have the wrong instruction set state. Thumb operations have separate slots, and fewer of
+    /// them.
     #[test]
     fn a_current_line_of_another_state_than_the_cores_is_refused() {
         let mut cpu = mapped();

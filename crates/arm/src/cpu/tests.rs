@@ -50,7 +50,7 @@ fn code_continues_in_the_next_tiny_page_wherever_it_is_mapped() {
 #[test]
 fn code_does_not_go_on_into_a_quarter_that_it_may_not_read() {
     let mut cpu = mapped();
-    // AP 2 in the first quarter and 1 in the others.
+    // AP 2 in the first quarter and AP 1 in the other quarters.
     cpu.bus.put(COARSE, &[0x2_056e]);
     cpu.bus.put(0x2_0000, &[0xea00_00fe]); // b .+0x400
     cpu.set_pc(0x10_0000);
@@ -166,10 +166,10 @@ fn the_second_stall_of_a_byte_is_over_after_a_longer_instruction() {
     }
 }
 
-/// Returns a core at address 0x100 of PID 0. PIDs 0, 1 and 2 each map their first page to another physical page. r1 and
-/// r2 hold PIDs 1 and 2. Each page has an instruction at 0x18 that moves the page's number to r3, and instructions at
-/// 0x108 to 0x110 that move it to r3, r4 and r5. The numbers are 0x10 under PID 0, 0x11 under PID 1 and 0x12 under PID
-/// 2.
+/// Returns a core at address 0x100 of PID 0. PIDs 0, 1 and 2 each map their first page to a different physical page. r1
+/// and r2 hold PIDs 1 and 2. Each page has an instruction at 0x18 that moves the page's number to r3, and instructions
+/// at 0x108 to 0x110 that move it to r3, r4 and r5. The numbers are 0x10 under PID 0, 0x11 under PID 1 and 0x12 under
+/// PID 2.
 fn with_three_pids(code: &[u32]) -> Cpu<TestBus> {
     let mut cpu = mapped();
     for pid in 0..3 {

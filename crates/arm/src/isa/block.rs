@@ -59,7 +59,7 @@ pub(super) fn load<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     Op::new(exec, insn, 1 << rn(insn), cycles(insn, core))
 }
 
-/// Whether a loaded base overrides the write-back, as it does if the base is the last of several registers.
+/// Whether a loaded base overrides the write-back. It does if the base is the last of several registers.
 fn is_base_kept(insn: u32) -> bool {
     let after_base = list(insn) >> rn(insn);
     is_base_in_list(insn) && after_base == 1 && list(insn).count_ones() > 1

@@ -95,7 +95,7 @@ impl<B: Bus> Op<B> {
         Op { exec, bits }.with_cond((insn >> 28).min(ALWAYS))
     }
 
-    /// Makes the operation that stands for undecoded ones: it always executes and takes no cycles.
+    /// Makes the operation that stands for undecoded operations. It always executes and takes no cycles.
     pub(crate) fn undecoded(exec: Exec<B>) -> Op<B> {
         Op { exec, bits: 0 }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Multiplications: 32-bit, long, and the 16-bit ones of ARMv5TE (ARM ARM A3.5).
+//! Multiplications: 32-bit, long, and the 16-bit multiplications of ARMv5TE (ARM ARM A3.5).
 //!
 //! The S forms do not change C and V, as in ARMv5.
 

@@ -8,7 +8,7 @@
 /// Issue cycles of a core's instructions.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// Instructions that have no field of their own here.
+    /// Instructions without a field in this table.
     pub simple: u8,
     /// Data processing with a shift by register.
     pub shift_by_register: u8,

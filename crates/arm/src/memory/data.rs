@@ -277,7 +277,7 @@ impl<B: Bus> Cpu<B> {
         Ok(value)
     }
 
-    /// Accounts for an uncached read of `words` words that is complete at `done`, or takes its abort.
+    /// Accounts for an uncached read of `words` words. Either the read is complete at `done`, or its abort is taken.
     pub(super) fn uncached_is_read(
         &mut self,
         page: Resolved,
@@ -366,7 +366,8 @@ impl<B: Bus> Cpu<B> {
         Ok(line)
     }
 
-    /// Fills a line for `mva`, which is missing. Returns when the pipeline may continue; the caller waits until then.
+    /// Fills a line for `mva`, which is missing. Returns the cycle at which the pipeline may continue; the caller waits
+    /// until then.
     pub(crate) fn fill_dcache(&mut self, mva: Mva, page: Resolved) -> Access<(usize, u64)> {
         let before = self.cycles;
         let pa = page.pa(mva);

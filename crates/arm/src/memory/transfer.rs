@@ -12,7 +12,7 @@ use crate::observe::{Cause, Event};
 /// Size of the smallest page. Addresses on different sides of a multiple of it may have different attributes.
 const SMALLEST_PAGE: u32 = 1024;
 
-/// Consecutive words of a store, within one page, that go past the cache as one transfer.
+/// Consecutive words of a store, within one page, that bypass the cache as one transfer.
 struct Run {
     page: Resolved,
     /// Address of the first word, and its number within the store.
@@ -26,8 +26,8 @@ struct Run {
 enum Stored {
     /// Nothing: the caller stores the words one by one.
     Nothing,
-    /// The cache part is done; the words remain to be stored past the cache to this page. The flag says whether the
-    /// line was missing.
+    /// The cache part is done. The words must still be stored to this page, bypassing the cache. The flag says whether
+    /// the line was missing.
     Past(Resolved, bool),
 }
 
@@ -148,7 +148,7 @@ impl<B: Bus> Cpu<B> {
         self.end_run(&mut run, words, last)
     }
 
-    /// Stores words of one line, at `va`, if no grant exists. Words that go past the cache join the run.
+    /// Stores words of one line, at `va`, if no grant exists. Words that bypass the cache join the run.
     fn store_piece(
         &mut self,
         run: &mut Option<Run>,
@@ -166,7 +166,7 @@ impl<B: Bus> Cpu<B> {
                 let privileged = self.memory.mmu.privileged();
                 for (n, word) in (0..).zip(piece) {
                     let at = Mva(mva.0 + 4 * n);
-                    // The slow path of the first word usually grants the others.
+                    // The slow path of the first word usually creates a grant for the other words.
                     if !self.granted_store_at(at, Width::Word, *word) {
                         self.store_slow(at, Width::Word, *word, privileged, false)
                             .map_err(|aborted| self.aborted_within(last, aborted))?;
@@ -185,7 +185,7 @@ impl<B: Bus> Cpu<B> {
         Ok(())
     }
 
-    /// Writes words into their line if they also go past the cache.
+    /// Writes words into their line if they also go to memory.
     fn store_into_line(&mut self, mva: Mva, words: &[u32]) -> Access<Stored> {
         let page = self.access(mva, Kind::Write, self.memory.mmu.privileged())?;
         self.compare_watched(mva, 4 * words.len() as u32, Kind::Write);
@@ -212,7 +212,7 @@ impl<B: Bus> Cpu<B> {
         Ok(Stored::Past(page, false))
     }
 
-    /// Stores the run past the cache, if there is one. The run ends where `words` ends.
+    /// Stores the run, if there is one, bypassing the cache. The run ends where `words` ends.
     #[inline(always)]
     fn end_run(&mut self, run: &mut Option<Run>, words: &[u32], last: u32) -> Access<()> {
         match run.take() {

@@ -81,7 +81,7 @@ pub struct Core {
     pub replacement: Replacement,
     /// Cache class in the cache type register (CP15 c0, bits 28:25; `DDI0198D 2.3.2`, `DDI0184B 2.3.4`).
     pub cache_class: u32,
-    /// Whether a store past the cache also updates a line that holds its address.
+    /// Whether a store that bypasses the cache also updates a line that holds its address.
     pub uncached_stores_update: bool,
     /// Whether the core also has a mini data cache of 2 KB and two ways.
     pub mini_cache: bool,
@@ -117,8 +117,8 @@ pub struct Sctlr {
     pub refused: u32,
 }
 
-/// A core with one TLB for each side, which no chip has, for tests of such cores. CP15 is that of the ARM926EJ-S: c8
-/// operates on both TLBs, c10 on the TLB of data.
+/// An ARM926EJ-S with one TLB for each side, for tests of cores with two TLBs. No chip has this combination. CP15 is as
+/// on the ARM926EJ-S: c8 operates on both TLBs, c10 on the TLB of data.
 #[cfg(test)]
 pub(crate) static SPLIT: Core = Core {
     tlbs: &[Organisation::new(1, 16, 0), Organisation::new(16, 2, 2)],

@@ -12,7 +12,7 @@ pub(super) const BOUNDARY: u32 = 1024;
 pub enum Bursts {
     /// AHB: bursts of eight, four, or one word, starting at any word (`DDI0198D 6.2.2`, table 6-1).
     Sizes,
-    /// ASB: a first word and any number of sequential ones (S3C2410A p. 4-8).
+    /// ASB: a first word and any number of sequential words (S3C2410A p. 4-8).
     Sequential,
 }
 
@@ -78,7 +78,7 @@ impl Biu {
         self.buffers.bursts == Bursts::Sequential
     }
 
-    /// Queues a store that no other store joins. Returns when the core can continue.
+    /// Queues a store that no other store joins. Returns the cycle at which the core can continue.
     pub fn store_alone<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -93,7 +93,7 @@ impl Biu {
         now
     }
 
-    /// Queues a run of words. Returns when the core can continue.
+    /// Queues a run of words. Returns the cycle at which the core can continue.
     pub fn store_words<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -115,8 +115,8 @@ impl Biu {
         now
     }
 
-    /// Makes the unbuffered stores of a run. Returns when they are complete, and how many words the bus took. An error
-    /// response ends the run.
+    /// Makes the unbuffered stores of a run. Returns the cycle at which they are complete, and the number of words that
+    /// the bus took. An error response ends the run.
     pub fn store_words_unbuffered<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -137,7 +137,7 @@ impl Biu {
         (self.free_at, written)
     }
 
-    /// Reads words in one burst, which must not cross 1 KB. Returns when the last word is in the core.
+    /// Reads words in one burst, which must not cross 1 KB. Returns the cycle at which the last word is in the core.
     pub fn read_words<B: Bus>(
         &mut self,
         bus: &mut B,

@@ -242,7 +242,7 @@ fn what_does_not_fit_into_ram_says_where_it_ends() {
     );
 }
 
-/// The addresses of the pieces after such a kernel must not overflow.
+/// The addresses of the pieces after this kernel must not overflow.
 #[test]
 fn a_segment_near_4_gb_does_not_fit_and_says_so() {
     // Offsets of two fields of the only program header.

@@ -116,7 +116,7 @@ fn a_part_is_attached_at_a_free_place_only() {
         (0, 0x1000),
         (0x6000_0800, 0x1000),
         (0x6000_0000, 0),
-        // Past the end of the address space.
+        // Beyond the end of the address space.
         (0xffff_f000, 0x2000),
         (0x7000_0000, 0xa000_0000),
     ] {

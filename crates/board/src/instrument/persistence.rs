@@ -10,7 +10,7 @@ use crate::bus::Edge;
 pub struct Trace {
     /// The pin.
     pub pin: u8,
-    /// Number of triggers just before which the channel was high.
+    /// Number of triggers for which the channel was high just before the trigger.
     pub high_before: u64,
     /// Number of rises in each column.
     pub rises: Vec<u64>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Snapshots with one forged field. Making one requires forging the hash, too. The machine refuses them, or continues
-//! with the forged value; it never panics.
+//! Snapshots with one forged field. Only an attacker who also forges the hash can make such snapshots. A machine either
+//! refuses the snapshot or continues with the forged value; it never panics.
 
 use super::busy_tests::{STORE, cached_in};
 use super::*;

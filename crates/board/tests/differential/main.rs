@@ -218,7 +218,7 @@ fn run(
     Ok(())
 }
 
-/// Returns mode and state of a test, for the counts.
+/// Returns mode and instruction set state of a test, for the counts.
 fn state(test: &Test) -> &'static str {
     match (test.view.cpsr & 0x1f, test.view.thumb) {
         (0x10, false) => "in User mode, A32",

@@ -180,8 +180,8 @@ pub fn figures(all: &[Latencies]) -> Vec<(&'static str, Option<Figure>)> {
     figures
 }
 
-/// Gives a value over all seeds the 95 % interval of the seeds' median, widened to contain the value. With fewer than
-/// six seeds, the interval is their range.
+/// Adds an interval to a value over all seeds: the 95 % interval of the seeds' median, widened to contain the value.
+/// With fewer than six seeds, the interval is their range.
 pub fn over_seeds(value: f64, seeds: impl Iterator<Item = f64>) -> Figure {
     let seeds: Vec<f64> = seeds.collect();
     let Some(of_median) = statistics::summarise(&seeds) else {

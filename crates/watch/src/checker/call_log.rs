@@ -11,7 +11,7 @@ use std::ops::Range;
 const KEPT: usize = 1 << 16;
 /// Number of resumed tasks kept: the newest.
 const BACK: usize = 1 << 10;
-/// Number of calls that are searched for calls by a writer's callers.
+/// Number of calls in which the log searches for calls by a writer's callers.
 const SEARCHED: usize = 1 << 12;
 /// Log2 of FCSE's slot size. FCSE processes pass addresses below the slot size to the kernel.
 const SLOT: u32 = 25;

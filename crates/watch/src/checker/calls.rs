@@ -68,7 +68,7 @@ const DEPTH: usize = 256;
 const VECTORS: u32 = 0xffff_0000;
 /// Longest range that two arguments can describe, in bytes.
 const RANGE: u32 = 1 << 20;
-/// Number of calls after a write that are searched for calls by the writer's callers.
+/// Number of calls after a write in which the checker searches for calls by the writer's callers.
 const NEXT: usize = 200;
 
 #[derive(Clone, Copy)]

@@ -71,7 +71,7 @@ impl Causes {
         !self.distinctions.is_empty()
     }
 
-    /// Hashes which functions are in each of the three lists of callers, and the circumstances.
+    /// Hashes the distinguishing functions in each list of callers, and the circumstances.
     pub fn among(&self, callers: &[Vec<u32>; 3], circumstances: &Circumstances) -> Among {
         let calls =
             |function: &Range<u32>, list: &[u32]| list.iter().any(|pc| function.contains(pc));

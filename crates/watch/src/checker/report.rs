@@ -75,8 +75,7 @@ pub enum Access {
     },
     /// The execution of an instruction.
     Fetch {
-        /// Whether the instruction came from an I-cache line. Otherwise, it came from the prefetch buffer, past the
-        /// cache.
+        /// Whether the instruction came from an I-cache line. Otherwise, it came from the prefetch buffer.
         cached: bool,
     },
     /// A table walk.

@@ -19,7 +19,7 @@ pub type CallId = u32;
 const DEEPEST: usize = 256;
 /// Size and alignment of a task's kernel stack, in bytes (Linux arch/arm/include/asm/thread_info.h, THREAD_SIZE).
 const STACK: u32 = 0x2000;
-/// Return address of a frame whose return address is unknown. No instruction has an odd address.
+/// Stands for an unknown return address of a frame. No instruction has an odd address.
 const NOWHERE: u32 = 1;
 /// Bit that marks a root in the key of a call. The rest of the key is then the number of the place instead of the
 /// caller.

@@ -302,7 +302,7 @@ impl Observer for Ledger {
             self.trace
                 .note(context.cycle, self.now, StepKind::Masked(self.masked));
         }
-        // A miss of this fetch may already have taken the ledger to its function.
+        // If this fetch missed, the ledger may already be in the function of the instruction.
         if context.pc.wrapping_sub(self.from) >= self.bytes || self.ahead {
             self.ahead = false;
             return self.arrived(context, registers);

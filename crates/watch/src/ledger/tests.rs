@@ -77,7 +77,7 @@ fn every_miss_but_the_first_has_an_evictor() {
     assert_eq!(by_line, count(true) + count(false));
 }
 
-/// Returns the misses of stores in a loop, and the buffered stores and write-buffer waits that the core counted.
+/// Runs stores in a loop. Returns their misses, and the core's counts of buffered stores and of write-buffer waits.
 fn stores(mut plain: Machine) -> (Vec<(Miss, Missed)>, u64, u64) {
     plain.run_for(Duration::from_micros(10));
     let before = *plain.counters();

@@ -135,7 +135,7 @@ impl<B: Bus> Registers<B> {
         Row::at(0, 13, 0, 1)
             .read(|cpu| cpu.cp15.context_id)
             .write(|cpu, value| cpu.cp15.context_id = value),
-        // c15: debug override, of which no bit is modelled; cache debug control.
+        // c15: debug override (no bit is modelled), cache debug control.
         Row::at(0, 15, 0, 0)
             .read(|_| 0)
             .write(|_, _| {})

@@ -188,8 +188,8 @@ impl<B: Bus> Registers<B> {
         Row::cp14(3, 2)
             .read(|cpu| cpu.cp15.xscale.events[3])
             .write(|cpu, value| cpu.cp15.xscale.events[3] = value),
-        // Clock configuration, which is fixed. Power mode: 1 waits for an interrupt (XSC 7.3.2; the IXP42X
-        // manual reserves both).
+        // The clock configuration is fixed. Power mode: 1 waits for an interrupt (XSC 7.3.2; the IXP42X manual reserves
+        // both).
         Row::cp14(6, 0).read(|_| 0).write(|_, _| {}).modelled(0),
         Row::cp14(7, 0)
             .read(|_| 0)

@@ -182,8 +182,8 @@ impl<B: Bus> Cpu<B> {
         self.control_changed();
     }
 
-    /// Selects the events to count. Only all ones, which selects no events, is modelled, because counters must not
-    /// influence a run.
+    /// Selects the events to count. The model accepts only the value of all ones, which selects no events, because
+    /// counters must not influence a run.
     pub(crate) fn select_events(&mut self, value: u32) {
         if value != u32::MAX {
             self.unmodelled_cp15(CP14, 8, 1, 0);

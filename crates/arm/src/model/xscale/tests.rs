@@ -24,7 +24,7 @@ fn mapped(xcb: u32) -> Cpu<TestBus> {
 }
 
 const PAGE: u32 = 0x10_0000;
-/// The memory of `PAGE`, past the caches.
+/// Address of the memory of `PAGE` that bypasses the caches.
 const PAST: u32 = 0x10_1000;
 const LOAD: u32 = 0xe591_3000; // ldr r3, [r1]
 const STORE: u32 = 0xe581_4000; // str r4, [r1]

@@ -52,7 +52,7 @@ fn a_loaded_word_is_there_three_cycles_after_its_load() {
     assert_eq!(cycles_of(&[LOAD, USE]), 1 + 2 + 1);
     assert_eq!(cycles_of(&[LOAD, ADD, USE]), 1 + 1 + 1 + 1);
     assert_eq!(cycles_of(&[LOAD, ADD, ADD, USE]), 4);
-    // An instruction whose condition fails takes its cycle, too: addne, blne.
+    // An instruction whose condition fails also takes a cycle: addne, blne.
     assert_eq!(cycles_of(&[0xe150_0000, LOAD, 0x1285_6001, USE]), 1 + 4);
     assert_eq!(cycles_of(&[0xe150_0000, LOAD, 0x1b00_0010, USE]), 1 + 4);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Interlocks: every kind of result, used by every kind of operand. The user is the next instruction, the second next,
-//! or follows a longer instruction. The result is in r8.
+//! Interlocks: every kind of result, used by every kind of operand. The operand is in the next instruction, in the one
+//! after that, or in an instruction that follows a longer one. The result is in r8.
 
 use super::*;
 

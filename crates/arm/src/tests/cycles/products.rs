@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// Instructions, and the cycles that they wait for each other.
+/// Instructions, and the number of cycles that they wait for each other's results.
 type Example = (&'static [(u32, &'static str)], u64, Source);
 
 const PAGE: Source = Source::Read("DDI0165B p. 8-22");

@@ -33,7 +33,7 @@ pub const HANDLER: [u32; 8] = [
     0,
 ];
 
-/// Exception vectors, most of which return; [`HANDLER`] follows them.
+/// Exception vectors. Most of them return; [`HANDLER`] follows them.
 pub fn vectors(r: &mut Random) -> [u32; 8] {
     let (next, back, away) = (0xe1b0_f00e, 0xe25e_f004, 0xe1b0_f008 | r.below(4));
     let handler = |vector: u32| 0xea00_0006 - vector;

@@ -8,7 +8,7 @@
 pub enum Made {
     /// A line fill that begins with this word.
     Fill(u32),
-    /// A read past the cache.
+    /// A read that bypasses the cache.
     Read(u32, u32),
     /// A write.
     Write(u32, u32),

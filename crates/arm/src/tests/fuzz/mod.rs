@@ -7,8 +7,8 @@
 //! that a failure printed (`cargo xtask fuzz --core`). The core is the ARM926EJ-S, or the entry of [`CORES`] that
 //! `FUZZ_ON` names.
 //!
-//! The table shows which faults the programs find. Fixes of the core were removed one by one, and the seeds were run
-//! from 0.
+//! The table shows which faults the programs find. Fixes of the core were removed one by one, and the seeds were run,
+//! starting at 0.
 //!
 //! | fix removed | first found by | as |
 //! |---|---|---|

@@ -135,7 +135,7 @@ impl Reference {
         }
     }
 
-    /// Checks a descriptor read of a walk.
+    /// Checks a walk's read of a descriptor.
     pub fn walked(&mut self, mva: Mva, at: u32, value: u32) -> Checked {
         let mva = mva.0;
         if let Some(entry) = self.find(mva) {
@@ -241,7 +241,7 @@ impl Reference {
         }
     }
 
-    /// Checks that the entry loaded last covers `bytes`.
+    /// Checks that the last loaded entry covers `bytes`.
     pub fn loaded(&self, mva: Mva, bytes: u32) -> Checked {
         match self.entries.last() {
             Some(entry) if entry.covers(mva.0) && entry.bytes == bytes => Ok(()),

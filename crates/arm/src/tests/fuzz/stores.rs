@@ -55,7 +55,7 @@ fn apply<const PLAIN: bool>(cpu: &mut Cpu<FuzzBus<PLAIN>>, act: &Act) {
     cpu.bus.seen.clear();
 }
 
-/// Returns an address, usually a few bytes from a boundary, in few pages.
+/// Returns an address in one of a few pages, usually a few bytes from a boundary.
 fn address(r: &mut Random, last: &mut u32) -> u32 {
     if r.percent(50) {
         return last.wrapping_add(4 * r.below(24)).wrapping_sub(48);
@@ -127,7 +127,7 @@ fn act(r: &mut Random, core: &'static Core, program: &Program, last: &mut u32) -
     }
 }
 
-/// Returns a program of which the test uses only the memory. It has a mapping at the end of the relocated addresses.
+/// Returns a program with a mapping at the end of the relocated addresses. The test uses only the program's memory.
 fn tables(r: &mut Random, seed: u64) -> Program {
     let mut program = generate::program(seed);
     let firsts: Vec<_> = (program.tables.iter().copied())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The bus log: random loads and stores near the ends of lines and kilobytes, in pages of every kind and size. They hit
-//! or miss the cache. Each transaction is compared with those that [`cutter`] derives from the same instruction.
+//! The bus log: random loads and stores near the ends of lines and kilobytes, in pages of every kind and size. Some hit
+//! the cache, others miss. Each transaction is compared with those that [`cutter`] derives from the same instruction.
 //!
 //! The cutter receives the lines that the cache holds. A dirty line that an instruction replaces must be written back.
 //! Table walks are ignored. A drain separates consecutive store instructions at consecutive addresses, because they
@@ -58,7 +58,7 @@ struct Bench {
     master: Master,
     pages: Pages,
     cache_on: bool,
-    /// Address after the last word that was stored past the cache after a drain.
+    /// Address after the last word that bypassed the cache after a drain.
     end: Option<u32>,
 }
 

@@ -114,7 +114,7 @@ impl Counter {
         Ok(())
     }
 
-    /// Accounts for all zeros up to `now`.
+    /// Accounts for each time that the count reached zero, up to `now`.
     fn sync(&mut self, now: u64) {
         if now < self.zero_at {
             return;

@@ -168,7 +168,7 @@ fn a_device_began_no_call_before_the_write() {
 fn a_device_has_no_page_tables() {
     let mut script = Scripted::new(&[]);
     let base = script.bus.ram_base();
-    // Ordinary data at physical 8 that looks like a coarse first-level descriptor, and data at 0x5000.
+    // Ordinary data at physical address 8 that looks like a coarse first-level descriptor, and data at 0x5000.
     script.puts(FUNCTION, base + 8, 0x5000 | 0x11);
     script.puts(FUNCTION, base + 0x5000, 0x0020_0ffe);
     let store = Event::Store {
@@ -268,7 +268,7 @@ fn another_missing_operation_of_the_same_writer_is_reported_after_many_words() {
         script.send(FUNCTION + 8, lost);
         script.transfers(1000 + u64::from(n), 64 * n, &[0; 8], false);
     }
-    // The same function writes past the cache, and the write buffer is not drained.
+    // The function then writes to an uncached page, and the write buffer is not drained.
     script.puts(FUNCTION, base + 0x10_0000, 7);
     script.transfers(2000, 0x10_0000, &[0; 8], false);
     let all: Vec<_> = script.checker.reports().map(|(r, n)| (r.kind, n)).collect();

@@ -117,7 +117,7 @@ impl Scripted {
 
 /// Events of translations.
 impl Scripted {
-    /// Stores past the caches.
+    /// Stores to memory, bypassing the caches.
     pub(crate) fn puts(&mut self, pc: u32, at: u32, value: u32) {
         let store = Event::Store {
             mva: Mva(at),
@@ -304,7 +304,8 @@ fn a_destructive_write_back_is_reported_even_if_the_writers_line_is_dirty_again(
     }
 }
 
-/// A cached read-only page of memory that is written past the cache. The page is mapped before or after the write.
+/// A cached read-only page of memory. Writes to this memory bypass the cache. The page is mapped before or after the
+/// write.
 #[test]
 fn a_private_view_is_one_that_was_mapped_before_the_data_was_written() {
     for mapped_after in [false, true] {

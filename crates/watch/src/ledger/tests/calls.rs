@@ -254,7 +254,7 @@ fn a_new_task_is_not_called_by_what_switched_to_it() {
     f.calls.switch((0, 1), false, stack - 48);
     f.calls.take_place((1, owner(1, None)));
     f.calls.stay(f.functions.of(entry(7)), stack - 48);
-    // 7 calls 8, still on the stack of the previous task. Then the new task continues in 3, on a stack of its own.
+    // 7 calls 8, still on the stack of the previous task. Then the new task continues in 3, on its own stack.
     f.at(entry(8), stack - 48, entry(7) + 0x40);
     f.at(entry(7) + 0x40, stack - 48, 0);
     assert_eq!(f.at(entry(3) + 0x40, 0xc790_1e00, 0), chain([3]));

@@ -20,7 +20,7 @@ struct Generator {
     pages: Vec<u32>,
     /// Weight of each sort of operation.
     weights: Vec<u32>,
-    /// Weight of each section for accesses; the last weight is the weight of windows.
+    /// Weight of each section for accesses. The last weight is for windows.
     paths: Vec<u32>,
     /// Number of different values that are stored.
     values: u32,

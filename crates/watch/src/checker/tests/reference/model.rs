@@ -27,7 +27,7 @@ pub struct Model {
     /// Memory that the prefetch buffer was filled from.
     pub(super) prefetched: Option<Code>,
     pub(super) tlb: HashMap<Number, Entry>,
-    /// Last entry that translated each 4 KB.
+    /// For each 4 KB of addresses, the last entry that translated one of them.
     pub(super) used: BTreeMap<u32, Number>,
     /// Descriptors read by the current walk.
     pub(super) walked: Read,
