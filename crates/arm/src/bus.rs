@@ -51,7 +51,7 @@ pub struct BurstTime {
     pub last: u32,
 }
 
-/// Signals that the surroundings drive into the core.
+/// Input signals of the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Signals {
     /// Level of nIRQ; true means asserted.
@@ -85,8 +85,8 @@ pub trait Bus: 'static {
     }
 
     /// Receives a charge: `cycles` were charged to `cause` (negative: refunded). They belong to the instruction of the
-    /// last [`Event::Fetch`]. Only the cycles of an instruction's fetch are reported before its `Event::Fetch`. Called
-    /// only if [`Bus::OBSERVED`] is true.
+    /// last [`Event::Fetch`]. The exception is the fetch of an instruction: its cycles are reported before its
+    /// `Event::Fetch`. Called only if [`Bus::OBSERVED`] is true.
     fn spent(&mut self, _cause: Cause, _cycles: i64) {}
 
     /// Makes one non-burst read. Returns the value and the duration in core cycles from the bus grant. The value is

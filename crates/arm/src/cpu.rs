@@ -135,7 +135,7 @@ const CONDITIONS: [u16; 16] = {
     table
 };
 
-/// Number of prefetch aborts without an instruction between them that ends the run.
+/// Number of consecutive prefetch aborts that ends the run. No instruction executes between these aborts.
 const ABORT_CHAIN_LIMIT: u32 = 8;
 
 impl<B: Bus> Cpu<B> {

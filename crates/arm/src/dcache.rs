@@ -118,7 +118,7 @@ impl DCache {
         }
     }
 
-    /// Adds a mini data cache if the core has one (`is`). Its replacement is round robin under every policy:
+    /// Adds a mini data cache if `is` says that the core has one. Its replacement is round robin under every policy:
     /// software relies on the eviction of the line that was filled first.
     pub fn with_mini(mut self, is: bool) -> DCache {
         if is {

@@ -7,7 +7,7 @@
 
 use crate::addr::Mva;
 
-/// Number of grants. The address selects the grant; lines this many lines apart share one.
+/// Number of grants. The address selects the grant. Lines at a distance of this many lines share a grant.
 const GRANTS: usize = 512;
 
 /// Matches no line: no context has all bits set ([`crate::mmu::Mmu`] ensures this).

@@ -44,7 +44,7 @@ const GENERATION: Hint = 1 << 32;
 /// Unit of the slot field.
 const SLOT: Hint = 1 << 48;
 
-/// Number of hints. The address selects the hint; lines this many lines apart share one.
+/// Number of hints. The address selects the hint. Lines at a distance of this many lines share a hint.
 const HINTS: usize = 2048;
 
 /// Decoded operations, one for each word, within two lines of the host's cache. An A32 operation contains the word
@@ -97,7 +97,7 @@ pub struct ICache<B: Bus> {
     filled: Vec<Filled>,
     /// Operations of each slot: first the shared slots, then each line's own slot. Decoded at first execution.
     ops: Vec<Ops<B>>,
-    /// Thumb operations of each slot: of the lower half-words, of the upper half-words.
+    /// Thumb operations of each slot: first of the lower half-words, then of the upper half-words.
     thumb_ops: Vec<[Ops<B>; 2]>,
     thumb_words: Vec<[u32; 8]>,
     /// Words of each line. Replace the slots if shortcuts are off.
@@ -107,7 +107,7 @@ pub struct ICache<B: Bus> {
     /// Generation of the hints that may match. An invalidate-all changes it.
     generation: Hint,
     undecoded: Op<B>,
-    /// Which of two shared slots is replaced first; alternates.
+    /// Selects which of two shared slots is replaced first. Alternates.
     turn: usize,
     /// Victim selection and lockdown.
     pub victim: Victim,

@@ -36,7 +36,7 @@ pub struct Context {
 pub enum Side {
     /// Instruction cache.
     Instruction,
-    /// Prefetch buffer of uncached instruction fetches. Only fills of it are reported.
+    /// Prefetch buffer of uncached instruction fetches. Only its fills are reported.
     Prefetch,
     /// Data cache.
     Data,

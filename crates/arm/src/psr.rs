@@ -111,8 +111,8 @@ impl<B: Bus> Cpu<B> {
         self.flags | self.control
     }
 
-    /// Writes the CPSR and switches banks with the mode. Mode bits that name no mode keep the old mode. The J
-    /// bit stays clear.
+    /// Writes the CPSR and switches banks with the mode. If the mode bits name no mode, the old mode stays. The J bit
+    /// stays clear.
     pub fn set_cpsr(&mut self, value: u32) {
         self.write_cpsr(value);
         self.context_changed();

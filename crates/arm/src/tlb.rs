@@ -21,7 +21,7 @@ pub struct Organisation {
     lockdown: usize,
     /// Whether there is one set whose victim counter runs from a base to the last entry.
     based: bool,
-    /// Whether the base also follows the entries that an operation has locked (IXP42X 3.1.3.3).
+    /// Whether the base also stays above the entries that an operation has locked (IXP42X 3.1.3.3).
     locks: bool,
 }
 
@@ -277,7 +277,7 @@ impl Tlb {
         &self.entries[n]
     }
 
-    /// Returns the first loaded of `found` and the entries in `range` that cover `mva`.
+    /// Among `found` and the entries in `range` that cover `mva`, returns the entry that was loaded first.
     #[inline(always)]
     fn first_of(
         &self,
@@ -297,7 +297,8 @@ impl Tlb {
         found
     }
 
-    /// Returns the first loaded of two entries that cover the same address. Few programs have two such entries.
+    /// Of two entries that cover the same address, returns the entry that was loaded first. Few programs have two such
+    /// entries.
     #[cold]
     #[inline(never)]
     fn older(&self, one: usize, other: usize) -> usize {
@@ -403,7 +404,8 @@ impl Tlb {
     }
 
     /// Invalidates the first entry, from number `from` on, that covers `mva`. Returns its number. Several entries may
-    /// cover `mva`: lockdown entries (`DDI0198D 2.3.11`), and copies of a large page in the sets of different walks.
+    /// cover `mva`: lockdown entries (`DDI0198D 2.3.11`), and copies of a large page, one in each set into which a walk
+    /// has loaded it.
     pub fn invalidate(&mut self, mva: Mva, from: usize) -> Option<usize> {
         let found = self.entries[from..].iter().position(|e| e.matches(mva))?;
         self.entries[from + found] = Entry::default();

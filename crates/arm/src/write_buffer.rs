@@ -324,8 +324,8 @@ impl Biu {
         self.len += 1;
     }
 
-    /// Moves the dirty halves of a line to the victim buffer. Returns the cycle at which the core can continue. This is
-    /// `now`, unless the buffer still holds the previous victim.
+    /// Moves the dirty halves of a line to the victim buffer. Returns the cycle at which the core can continue. The
+    /// core waits if the buffer still holds the previous victim, or if a pending write overlaps the line.
     pub fn evict<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -402,7 +402,8 @@ impl Biu {
         }
     }
 
-    /// Fills a line, critical word first. Returns the time of the bus grant and the burst's times after it.
+    /// Fills a line, critical word first. Returns the time of the bus grant, and the times of the burst after the
+    /// grant.
     pub fn read_line<B: Bus>(
         &mut self,
         bus: &mut B,

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 /// it.
 const LONGEST: usize = 900;
 
-/// Words with a meaning to the shell at the start of a command (POSIX, reserved words).
+/// Words that have a meaning for the shell at the start of a command (POSIX, reserved words).
 const RESERVED: [&str; 18] = [
     "!", "{", "}", "case", "do", "done", "elif", "else", "esac", "fi", "for", "if", "in", "then",
     "until", "while", "function", "[[",

@@ -49,7 +49,7 @@ pub fn restore() {
 static COLUMNS: std::sync::OnceLock<Option<usize>> = std::sync::OnceLock::new();
 
 /// Returns the width of the output, in columns, as [`ask_columns`] found it. Returns `None` for a file or a pipe, and
-/// before the call of [`ask_columns`].
+/// before [`ask_columns`] is called.
 pub fn columns() -> Option<usize> {
     for_tests::COLUMNS
         .get()

@@ -230,7 +230,7 @@ fn segments<'a>(elf: &Elf<'a>, name: &str, shift: u32) -> Vec<Piece<'a>> {
 }
 
 impl LinuxBoot {
-    /// Returns the bytes of RAM, counted from its start, that the kernel uses: all of the board's, or fewer with
+    /// Returns the number of bytes, from the start of RAM, that the kernel uses: all RAM of the board, or less with
     /// `mem=`.
     ///
     /// # Errors

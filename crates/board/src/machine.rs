@@ -29,7 +29,7 @@ pub enum SetupError {
     Part(String),
 }
 
-/// A board with power on.
+/// A board that is powered on.
 #[derive(Clone)]
 pub struct Machine<B: BoardBus = SystemBus> {
     cpu: Cpu<B>,
@@ -82,7 +82,7 @@ impl<O: Observer> Machine<Observed<O>> {
         &self.cpu.bus.observer
     }
 
-    /// Returns the observer for changes.
+    /// Returns the observer mutably.
     pub fn observer_mut(&mut self) -> &mut O {
         &mut self.cpu.bus.observer
     }

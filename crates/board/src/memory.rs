@@ -2,9 +2,10 @@
 //! RAM, and the time that accesses to the SDRAM take.
 //!
 //! Modelled: one open row per bank, row hits and misses, burst length, write set-up, and refresh. A refresh closes
-//! every row and occupies the SDRAM for tRC. The next access computes past refreshes from its cycle stamp. Banks
-//! interleave by row, and a burst stays within one row. While another bus master uses the memory, the core waits. Not
-//! modelled: power-down and the controller's own queues. All costs are converted to core cycles when the board is made.
+//! every row and occupies the SDRAM for tRC. The next access accounts for past refreshes, which follow from its cycle
+//! stamp. Banks interleave by row, and a burst stays within one row. While another bus master uses the memory, the core
+//! waits. Not modelled: power-down and the controller's own queues. All costs are converted to core cycles when the
+//! board is made.
 
 use crate::spec::SdramSpec;
 use arm::{BurstTime, Width};
@@ -34,7 +35,7 @@ const PADDING: usize = 16;
 /// snapshot may contain a longer wait.
 const LONGEST_WAIT: u64 = 1 << 31;
 
-/// Value of a row number that means: no row is open in the bank.
+/// Row number that means that no row is open in the bank.
 const CLOSED: u32 = u32::MAX;
 
 /// The RAM of a board. Offsets are bytes from its start.

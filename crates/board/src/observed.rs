@@ -16,7 +16,7 @@ pub trait BoardBus: Bus {
     /// Returns RAM, devices and console.
     fn system(&self) -> &SystemBus;
 
-    /// Returns RAM, devices and console, to change them.
+    /// Returns RAM, devices and console mutably.
     fn system_mut(&mut self) -> &mut SystemBus;
 
     /// Returns the reason to end the run, if there is one. Clears the reason unless it is final.

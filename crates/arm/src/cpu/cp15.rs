@@ -221,7 +221,7 @@ impl<B: Bus> Cpu<B> {
         self.cp15.sctlr >> 13 & 1 != 0
     }
 
-    /// Whether loads of the pc take the Thumb bit: on ARMv5 with SCTLR.L4 clear.
+    /// Whether loads of the pc select the Thumb state by bit 0, as on ARMv5 with SCTLR.L4 clear.
     pub(crate) fn loads_interwork(&self) -> bool {
         self.config.core.version > Version::V4 && self.cp15.sctlr >> 15 & 1 == 0
     }

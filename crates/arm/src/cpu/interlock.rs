@@ -19,8 +19,8 @@ pub(crate) struct Interlock(pub(super) u64);
 impl Interlock {
     pub(crate) const NONE: Interlock = Interlock(0);
 
-    /// Returns the interlock for loads; `registers` has the set for bits 47:32 in its low half and that for
-    /// bits 63:48 in its high half.
+    /// Returns the interlock for loads; `registers` has the set for bits 47:32 in its low half and the set for bits
+    /// 63:48 in its high half.
     #[inline(always)]
     pub(crate) fn after(registers: u32) -> Interlock {
         Interlock(u64::from(registers) << 32)

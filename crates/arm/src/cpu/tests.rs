@@ -116,8 +116,8 @@ fn a_watchpoint_elsewhere_changes_no_cycle_when_code_loses_its_translation() {
     assert_eq!(after(&[elsewhere]), after(&[]));
 }
 
-/// Cycles for which the code waits for operands. r1 is an address in memory, r14 is the address of the code's
-/// seventh word, and the condition is EQ.
+/// Returns the cycles for which the code waits for operands. r1 is an address in memory, and r14 is the address of the
+/// code's seventh word. The condition EQ passes.
 fn stalls(code: &[u32]) -> u64 {
     let mut cpu = mapped();
     cpu.bus.put(0x2_0000, code);

@@ -32,8 +32,7 @@ rows! {
     ("SMUL", V5E, "cccc00010110dddd----ssss1yx0mmmm", half, "smul{x}{y}{c} {d}, {m}, {s}");
 }
 
-// In this class Rd (or RdHi) is in the place of other classes' Rn, and the accumulator (or RdLo) is in the
-// place of Rd.
+// In this class, Rd (or RdHi) is where other classes have Rn, and the accumulator (or RdLo) is where they have Rd.
 
 pub(super) fn mul<B: Bus, const ACCUMULATE: bool>(insn: u32, core: &Core) -> Op<B> {
     let mut uses = 1 << rm(insn) | 1 << rs(insn);

@@ -18,8 +18,8 @@ pub(crate) struct Operands {
 
 /// Returns the operands of an instruction that needs some of them late.
 ///
-/// The word of a Thumb operation without an A32 equivalent never looks like such an instruction, except for the second
-/// half of BL, whose r14 is available by then.
+/// The word of a Thumb operation without an A32 equivalent never looks like such an instruction. The only exception is
+/// the second half of BL, whose r14 is available by then.
 pub(crate) fn with_late_ones(insn: u32) -> Option<Operands> {
     let accumulating = |accumulated| Operands {
         early: 1 << rm(insn) | 1 << rs(insn),

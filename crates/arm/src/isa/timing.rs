@@ -2,8 +2,8 @@
 //! Issue cycles of instructions, and differences in a core's behaviour. Each core's folder in `model/` has
 //! the values.
 //!
-//! Memory time is not here; accesses add it themselves. `docs/understand/TIMING.md` compares all times with
-//! the manuals. The tests are in `tests/cycles/`.
+//! Memory time is not included here; accesses add it. `docs/understand/TIMING.md` compares all times with the manuals.
+//! The tests are in `tests/cycles/`.
 
 /// Issue cycles of a core's instructions.
 #[derive(Debug, PartialEq, Eq)]

@@ -36,8 +36,7 @@ impl<B: Bus> DescriptorRead for Walker<'_, B> {
 }
 
 impl<B: Bus> Cpu<B> {
-    /// Whether loads and stores may use [`crate::grants`]. An observer of accesses must see all accesses, so they may
-    /// not.
+    /// Whether loads and stores may use [`crate::grants`]. They may not if an observer must see all accesses.
     pub(super) const GRANTS: bool = B::SHORTCUTS && !B::ACCESSES_OBSERVED;
 
     #[inline(always)]

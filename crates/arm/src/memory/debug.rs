@@ -180,7 +180,7 @@ mod tests {
 
     const LINE: u32 = 0x2_0000;
 
-    /// Memory holds 0x22 below a line with 0x11.
+    /// Memory holds 0x22, and a line for the same address holds 0x11.
     #[test]
     fn with_the_d_cache_off_a_debugger_reads_and_writes_memory_as_the_core_does() {
         let mut cpu = mapped();

@@ -24,7 +24,7 @@ pub(crate) struct FetchState {
     epoch: u64,
     /// Translation of the last fetch that needed one.
     pub(super) resolved: Resolved,
-    /// Instruction set state of the running loop; a change of it ends the loop.
+    /// Instruction set state of the running loop. A change of the state ends the loop.
     thumb: bool,
 }
 

@@ -10,7 +10,7 @@ use crate::observe::{Side, TlbSide};
 /// A valid line of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldLine {
-    /// Whether it is a line of the mini data cache, which counts its own sets.
+    /// Whether the line is in the mini data cache, whose sets have separate numbers.
     pub mini: bool,
     /// Set and way.
     pub place: (u32, u32),
@@ -56,7 +56,7 @@ pub struct WaitingWrite {
     pub bytes: u32,
     /// Data; a store of less than a word is in the low bytes.
     pub words: Vec<u32>,
-    /// Whether it is a dirty line in the victim buffer.
+    /// Whether the write is a dirty line in the victim buffer.
     pub victim: bool,
 }
 

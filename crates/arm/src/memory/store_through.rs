@@ -8,7 +8,7 @@ use crate::mmu::{self, Resolved};
 use crate::observe::Cause;
 
 impl<B: Bus> Cpu<B> {
-    /// Stores without the cache, through the write buffer if the page is buffered.
+    /// Stores a value to memory, bypassing the cache. Uses the write buffer if the page is buffered.
     pub(super) fn store_to_memory(
         &mut self,
         page: Resolved,

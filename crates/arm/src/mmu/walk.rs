@@ -118,7 +118,7 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Whether the domain access control and control registers allow the access.
+    /// Whether the domain access control register and the control register allow the access.
     pub fn allows(&self, kind: Kind, privileged: bool, dacr: u32, sctlr: u32) -> bool {
         let allowed = match dacr >> (u32::from(self.domain) * 2) & 3 {
             0b01 => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The bus side that parts share: byte lanes, PrimeCell identification, and the texts of refusals.
+//! Bus access code that parts share: byte lanes, PrimeCell identification, and the texts of refusals.
 //!
 //! A PrimeCell is behind the AHB-to-APB bridge. APB has no transfer size, so the part always sees a whole word. A
 //! narrow read therefore returns the lanes that it asked for. A narrow write to lane 0 reaches the register as if it

@@ -25,7 +25,7 @@ use crate::bus::Edge;
 /// Pins of the probed port.
 pub const PINS: u8 = 8;
 
-/// Reason why an instrument cannot have its settings.
+/// Reason why the settings of an instrument are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SetupError(pub String);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A restored machine continues like the original, wherever its snapshot was taken.
+//! A restored machine continues like the original, regardless of the cycle of its snapshot.
 
 use super::busy_tests::{BUSY, STORE, cached};
 use super::tests::{RESET, machine, state};

@@ -66,7 +66,7 @@ pub struct SdramSpec {
 pub struct BoardSpec {
     /// Name on the command line.
     pub name: String,
-    /// Title for lists, one line.
+    /// One-line title for lists.
     pub title: String,
     /// Core clock, Hz.
     pub cpu_hz: u64,

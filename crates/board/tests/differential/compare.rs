@@ -98,7 +98,7 @@ fn reference(
     wanted
 }
 
-/// Returns the register of an unaligned load that is executed, and its value after the load according to the manual.
+/// Returns the register of an executed unaligned load, and the value that the manual requires after the load.
 fn rotated(layout: &Layout, image: &Image, view: &View) -> Option<(usize, u32)> {
     let (register, address) = unaligned_load(view).filter(|_| view.passes())?;
     let word = image.peek(layout, layout.mva(address))?;

@@ -357,7 +357,7 @@ impl Image {
                 self.put(page(n), scratch_page(SCRATCH_PA + n * 0x1000, ap, cb));
             }
         }
-        // Four subpages: all may write, only privileged code may access, user code may read, no code may write.
+        // Four subpages: all code may write, only privileged code may access, user code may read, no code may write.
         self.put(
             page(9),
             (SCRATCH_PA + 0x9000) | ((3 | 1 << 2 | 2 << 4) << 4) | 0xe,

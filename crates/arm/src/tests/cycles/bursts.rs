@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bursts of LDM and STM on the bus (`DDI0198D 6.2.2`, table 6-1; S3C2410A p. 4-8; both read). The letters in
-//! the names of tests are rows of a review of the core.
+//! Bursts of LDM and STM on the bus (`DDI0198D 6.2.2`, table 6-1; S3C2410A p. 4-8; both read). The letters in the names
+//! of tests refer to rows of a review of the core.
 
 use super::memory::{BUFFERED, COLD, SINGLE, UNBUFFERED, board};
 use crate::bus::Width;

@@ -143,7 +143,7 @@ fn instructions_are_filled_as_data_is() {
         warm.cpu.cycles += 1000;
         warm.cpu.bus.log.clear();
         assert_eq!(warm.run(1), FILL + 1);
-        // The rest of the line, then the next line.
+        // Execute the rest of the line, then the next line.
         assert_eq!(warm.run(words - 1), words as u64 - 1);
         let busy = FILL_BUS.saturating_sub(FILL + words as u64);
         assert_eq!(warm.run(1), busy + FILL + 1);

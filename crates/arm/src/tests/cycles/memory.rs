@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A core with a cold memory system. The tests compute the times of its events from the parameters of the configuration
-//! and of the bus. They check these formulas; the board file sets the parameters.
+//! and of the bus. The tests check the formulas, not the parameters, which the board file sets.
 
 use super::*;
 use crate::bus::BurstTime;
@@ -9,7 +9,7 @@ use crate::tests::bus::Transaction;
 use crate::write_buffer::Biu;
 use crate::write_buffer::Buffers;
 
-/// Parameters, none a multiple of another.
+/// Parameters. None of them is a multiple of another.
 pub(super) const COST: CostTable = CostTable {
     bus_sync: 3,
     tail_exposed_256: 128,

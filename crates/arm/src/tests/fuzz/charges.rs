@@ -16,8 +16,8 @@ use crate::observe::{Cause, Context, Event, Reaction};
 /// Number of seeds for each core.
 const SEEDS: u64 = 150;
 
-/// A bus that adds up the charges of a core. The core has its shortcuts, so that its accesses take the fast path, or,
-/// if `PLAIN`, no shortcuts.
+/// A bus that adds up the charges of a core. Unless `PLAIN`, the core has its shortcuts, so that its accesses take the
+/// fast path.
 struct Charged<const PLAIN: bool> {
     bus: FuzzBus<PLAIN>,
     spent: [i64; Cause::COUNT],
@@ -171,8 +171,8 @@ impl Three {
         );
     }
 
-    /// Compares the charges with the counters. The counters include a wait for a write in the wait of the access that
-    /// had to wait for it.
+    /// Compares the charges with the counters. The counters count a wait for a write as a wait of the access that was
+    /// delayed.
     fn check_with_counters(&self) {
         let c = &self.fast.counters;
         assert_eq!(*c, self.unobserved.counters);

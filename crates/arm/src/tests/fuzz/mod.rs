@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Comparison of the shortcuts with the definition. Random programs run on the core with its shortcuts and on the core
 //! without them, and the test compares the two step by step. It also compares the core without shortcuts with a
-//! reference of translation that was written from the manual.
+//! reference model of translation, which was written from the manual.
 //!
 //! `FUZZ_SEEDS=A..B` selects other programs, `FUZZ_HOURS=H` sets a time limit, and `FUZZ_REPLAY=FILE` runs a program
 //! that a failure printed (`cargo xtask fuzz --core`). The core is the ARM926EJ-S, or the entry of [`CORES`] that

@@ -97,7 +97,7 @@ impl Reference {
         if self.bit(13) { 0xffff_0000 } else { 0 }
     }
 
-    /// The FCSE's addition to addresses below 32 MB.
+    /// Offset that the FCSE adds to addresses below 32 MB.
     pub fn relocation(&self) -> u32 {
         if self.mmu() { self.pid } else { 0 }
     }

@@ -75,7 +75,7 @@ impl State for Mii {
     }
 }
 
-// A machine can be saved only while its cable is in the state in which the machine was made.
+// A machine can be saved only while its cable is in the initial state.
 arm::state!(Lan83c183: regs, mii, clock, changed; cable);
 
 impl Lan83c183 {
