@@ -197,7 +197,7 @@ pub fn over_seeds(value: f64, seeds: impl Iterator<Item = f64>) -> Figure {
     }
 }
 
-/// Gives a value over all seeds the range of the seeds' values.
+/// Adds the range of the seeds' values to a value over all seeds.
 fn range(value: f64, seeds: Vec<f64>) -> Figure {
     Figure {
         estimate: Estimate {

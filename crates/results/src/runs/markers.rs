@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result, bail};
 
 /// Printed by `run-guest` before the program starts.
 pub const BEGIN: &str = "@@begin";
-/// Printed by `run-guest`, with the exit status, after the program ended.
+/// Printed by `run-guest`, with the exit status, after the program has ended.
 pub const END: &str = "@@end ";
 /// Printed by the first process before the first prompt.
 pub const READY: &str = "@@ready";

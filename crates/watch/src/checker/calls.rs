@@ -13,7 +13,7 @@ use super::shadow::Writer;
 use arm::{Context, Mva, Width};
 use std::collections::BTreeMap;
 
-/// Node of the call tree: a whole chain of frames as one number. 0 is outside all calls.
+/// Node of the call tree, which stands for a chain of frames. Node 0 is outside all calls.
 pub(crate) type Node = u32;
 
 /// A task's stack: the low bits of the stack's number. Stacks 512 MB apart share a number, so that [`Writer`] stays

@@ -56,8 +56,8 @@ impl Writer {
 /// Number of words in one page of writers.
 const PAGE: usize = 1024;
 
-/// Returns a page without writers. Not inlined: the function needs 32 KB of stack, and every caller would have to probe
-/// this stack.
+/// Returns a page without writers. The function is not inlined, because it needs 32 KB of stack, and every caller would
+/// have to probe this stack.
 #[cold]
 #[inline(never)]
 fn unwritten() -> Box<[Writer; PAGE]> {
@@ -223,7 +223,7 @@ impl Shadow {
         }
     }
 
-    /// Makes [`Shadow::store`] return the previous writer at writes to the word.
+    /// Makes [`Shadow::store`] return the previous writer when the word is written.
     pub fn watch(&mut self, pa: u32) {
         if let Some(n) = self.index(pa) {
             self.watched.set(n, true);

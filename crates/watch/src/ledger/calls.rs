@@ -83,7 +83,7 @@ pub(super) struct Calls {
     /// Frames of interrupted code, the outermost first.
     interrupted: Vec<Vec<Frame>>,
     now: CallId,
-    /// Stack of the previous task, while a task that has not run before still uses it.
+    /// Stack of the previous task, while a new task still uses this stack.
     new_from: Option<u32>,
     /// Charges for the fetch of an instruction in a function that execution has not reached yet.
     ahead: Option<(Function, [i64; Cause::COUNT])>,

@@ -102,7 +102,7 @@ impl Ledger {
         }
     }
 
-    /// Follows the call of a function: recognises the hooks.
+    /// Follows the call of a function, and recognises the hooks.
     fn called(&mut self, context: &Context, registers: &[u32; 16]) -> Reaction {
         let Hooks {
             schedule,

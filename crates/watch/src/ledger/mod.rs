@@ -145,7 +145,7 @@ pub struct Ledger {
     tasks: Vec<Task>,
     living: BTreeMap<u32, TaskId>,
     task: TaskId,
-    /// Interrupts being handled: the line, and the return of the handler, if known.
+    /// Interrupts being handled: the line, and the return address and stack pointer of the handler, if known.
     interrupts: Vec<(Option<u32>, Back)>,
     sum: [i64; Cause::COUNT],
     calls: Calls,

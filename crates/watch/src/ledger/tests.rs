@@ -112,7 +112,7 @@ fn a_store_whose_line_is_absent_is_a_miss_with_an_evictor() {
 
 #[test]
 fn a_store_that_misses_is_charged_its_waits_for_the_write_buffer() {
-    // Three times stmdb r5, {r0-r14}, to lines that are never loaded: more stores than the bus can drain.
+    // stmdb r5, {r0-r14}, three times, to lines that are never loaded. These are more stores than the bus can drain.
     let (missed, _, waited) = stores(cached_with("sam9263", [0xe905_7fff; 3]));
     let cycles: u64 = missed.iter().map(|(_, missed)| missed.cycles).sum();
     assert!(cycles <= waited && waited > 10_000, "{cycles} {waited}");

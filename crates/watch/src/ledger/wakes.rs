@@ -45,8 +45,8 @@ struct Woken {
     switched: Option<u64>,
 }
 
-/// Interrupted code that continues after the interrupt that woke a task, until this code calls the scheduler. The
-/// reason is that preemption is off there, or that the woken task does not have a higher priority.
+/// Interrupted code that continues after the interrupt that woke a task, until this code calls the scheduler.
+/// Preemption is off there, or the woken task does not have a higher priority.
 #[derive(Clone, Copy, Debug)]
 pub struct KeptOn {
     /// Core cycle in which the interrupt ended.

@@ -8,7 +8,7 @@ use crate::rig::DATA;
 
 /// Virtual base address of the programs and of their scratch memory.
 const CODE: u32 = 0x7000_0000;
-/// Cycle after the end of every program, in which runs are compared.
+/// Cycle at which runs are compared. Every program has ended by then.
 const END: u64 = 400_000;
 
 const PROGRAMS: [(&str, u32); 6] = [

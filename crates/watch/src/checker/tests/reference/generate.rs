@@ -18,7 +18,7 @@ struct Generator {
     /// Offsets of lines in pages, and numbers of pages.
     offsets: Vec<u32>,
     pages: Vec<u32>,
-    /// Weight of each sort of operation.
+    /// Weight of each kind of operation.
     weights: Vec<u32>,
     /// Weight of each section for accesses. The last weight is for windows.
     paths: Vec<u32>,
