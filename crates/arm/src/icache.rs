@@ -4,8 +4,8 @@
 //!
 //! Decoded operations depend on their words and on the state, A32 or Thumb. They are kept in slots that the physical
 //! address selects. A line that returns with the same words, as after each change of address space, therefore finds its
-//! operations again. A slot that a line uses never gets other words. A fill whose slots are all taken by other words
-//! uses the line's own slot.
+//! operations again. A slot that a line uses never gets other words. If lines with other words use both shared slots of
+//! a fill, the fill uses the line's own slot.
 //!
 //! One more line, after the real lines, is the prefetch buffer of uncached fetches (`DDI0198D 7.1`: four words,
 //! sequential only).

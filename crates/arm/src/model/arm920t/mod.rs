@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ARM920T: ARMv4T, Harvard caches of 64 ways, one TLB for each side, no branch predictor. The source for `DDI0151C`
-//! was Samsung's S3C2410A manual. `DDI0184B` describes the ARM922T, whose caches have half the size.
+//! ARM920T: ARMv4T, Harvard caches of 64 ways, one TLB for each side, no branch predictor. The text of `DDI0151C` was
+//! read in Samsung's S3C2410A manual. `DDI0184B` describes the ARM922T, whose caches have half the size.
 
 use super::rows::{Arm, Every, TwoTlbs};
 use super::{
