@@ -51,7 +51,7 @@ pub struct BurstTime {
     pub last: u32,
 }
 
-/// Signals that the surroundings drive into the core.
+/// Input signals of the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Signals {
     /// Level of nIRQ; true means asserted.
@@ -74,9 +74,9 @@ pub trait Bus: 'static {
     /// Whether the core also reports loads and stores. If false, hits take the fast path.
     const ACCESSES_OBSERVED: bool = Self::OBSERVED;
 
-    /// Whether the core uses shortcuts that only make the host faster: grants, a table of checked
-    /// translations, I-cache hints, decoded operations, and several instructions between two checks of the
-    /// horizon. Without them the core is the definition that tests compare with.
+    /// Whether the core uses shortcuts that only make the host faster: grants, a table of checked translations, I-cache
+    /// hints, decoded operations, and several instructions between two checks of the horizon. Tests compare against a
+    /// core without shortcuts.
     const SHORTCUTS: bool = true;
 
     /// Receives an event inside the core. Called only if [`Bus::OBSERVED`] is true.
@@ -84,27 +84,27 @@ pub trait Bus: 'static {
         Reaction::Continue
     }
 
-    /// Receives a charge: `cycles` were charged to `cause` (negative: refunded). They belong to the
-    /// instruction of the last [`Event::Fetch`], except for the cycles of an instruction's own fetch, which
-    /// come before its `Event::Fetch`. Called only if [`Bus::OBSERVED`] is true.
+    /// Receives a charge: `cycles` were charged to `cause` (negative: refunded). They belong to the instruction of the
+    /// last [`Event::Fetch`]. The exception is the fetch of an instruction: its cycles are reported before its
+    /// `Event::Fetch`. Called only if [`Bus::OBSERVED`] is true.
     fn spent(&mut self, _cause: Cause, _cycles: i64) {}
 
-    /// Makes one non-burst read. Returns the value, zero-extended in the low bits whatever the byte lane, and
-    /// its duration in core cycles from the bus grant.
+    /// Makes one non-burst read. Returns the value and the duration in core cycles from the bus grant. The value is
+    /// zero-extended, and in the low bits for every byte lane.
     fn read(&mut self, now: u64, pa: Pa, width: Width) -> Result<(u32, u32), BusError>;
 
     /// Makes one non-burst write. Returns the number of core cycles for which the bus is busy.
     fn write(&mut self, now: u64, pa: Pa, width: Width, value: u32) -> Result<u32, BusError>;
 
-    /// Makes a WRAP8 burst: the 32-byte line that holds `pa`, the word at `pa` first on the wire. `line[0]`
-    /// is the word at the line's base address.
+    /// Reads the 32-byte line that holds `pa` in a WRAP8 burst, which transfers the word at `pa` first. `line[0]` is
+    /// the word at the line's base address.
     fn read_line(&mut self, now: u64, pa: Pa, line: &mut [u32; 8]) -> Result<BurstTime, BusError>;
 
-    /// Makes a read burst of words from the word-aligned `pa` on: at most 16 words, within 1 KB. Uncached
-    /// loads use it.
+    /// Makes a read burst of words that starts at the word-aligned `pa`: at most 16 words, within 1 KB. Uncached loads
+    /// use it.
     fn read_words(&mut self, now: u64, pa: Pa, words: &mut [u32]) -> Result<BurstTime, BusError>;
 
-    /// Makes a write burst of words from the word-aligned `pa` on: at most 16 words, within 1 KB. Write-backs
+    /// Makes a write burst of words that starts at the word-aligned `pa`: at most 16 words, within 1 KB. Write-backs
     /// and stores use it. Returns the number of core cycles for which the bus is busy.
     fn write_words(&mut self, now: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError>;
 

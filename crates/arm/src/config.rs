@@ -28,10 +28,10 @@ impl CacheGeometry {
 /// Replacement policy of the caches and the TLB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Victims {
-    /// The core's policy. The caches choose pseudo-random or round robin by SCTLR.RR.
+    /// The core's policy. SCTLR.RR selects pseudo-random or round robin for the caches.
     #[default]
     Random,
-    /// Not silicon: lines and entries stay as long as possible, so that software meets stale ones.
+    /// A policy that no silicon has: lines and entries stay as long as possible, so that software meets stale ones.
     Late,
 }
 

@@ -58,7 +58,7 @@ counters! {
     icache_invalidates,
     /// Data reads from uncached pages and devices.
     uncached_reads,
-    /// Cycles for which the core waited for such reads.
+    /// Cycles for which the core waited for uncached reads.
     uncached_read_cycles,
     /// Translation-table walks: slow-path translations that missed the TLB.
     tlb_walks,
@@ -66,7 +66,7 @@ counters! {
     tlb_walk_cycles,
     /// TLB invalidate-all operations.
     tlb_invalidates,
-    /// Stores sent past the D-cache: through the write buffer, or unbuffered.
+    /// Stores that bypassed the D-cache, through the write buffer or unbuffered.
     buffered_stores,
     /// Cycles for which loads and stores waited for the write buffer (full, conflict, drain) or for an
     /// unbuffered store.

@@ -56,7 +56,7 @@ pub struct Cpu<B: Bus> {
     // Time: cpu/time.rs. End of the loop: cpu.rs, cpu/cp15.rs. Pending results: cpu/interlock.rs.
     /// Core cycles since power-on.
     pub(crate) cycles: u64,
-    /// The loop ends when `cycles` reaches this; zero ends it after the current instruction.
+    /// The loop ends when `cycles` reaches this value. Zero ends the loop after the current instruction.
     horizon: u64,
     interlock: Interlock,
 
@@ -135,7 +135,7 @@ const CONDITIONS: [u16; 16] = {
     table
 };
 
-/// Number of prefetch aborts without an instruction between them that ends the run.
+/// Number of consecutive prefetch aborts that ends the run. No instruction executes between these aborts.
 const ABORT_CHAIN_LIMIT: u32 = 8;
 
 impl<B: Bus> Cpu<B> {
@@ -215,7 +215,8 @@ impl<B: Bus> Cpu<B> {
             self.take_exception(Exception::Irq);
         }
         self.horizon = limit.min(self.bus.next_event());
-        // After a PID write, one instruction at a time: while it executes, the third one after the write is fetched.
+        // While an instruction executes, the second instruction after it is fetched. After a PID write, the loop
+        // therefore executes one instruction at a time.
         let (from, pid) = (self.pc, self.cp15.pid);
         let old_pid = self.fcse.fetched_under_old_pid();
         if old_pid {
@@ -259,9 +260,9 @@ impl<B: Bus> Cpu<B> {
         None
     }
 
-    /// Updates what depends on mode, T, I and F: privilege of accesses, sampling of interrupts, instruction set
-    /// state. Must be called after each change of these bits. Masking needs no action, nor does unmasking while no
-    /// interrupt is pending: the bus announces new interrupts.
+    /// Updates everything that depends on mode, T, I and F: privilege of accesses, sampling of interrupts, instruction
+    /// set state. Must be called after each change of these bits, with two exceptions: masking interrupts, and
+    /// unmasking them while none is pending. The bus announces new interrupts.
     pub(crate) fn context_changed(&mut self) {
         let privileged = self.control & psr::MODE != 0x10;
         if privileged != self.memory.privileged() {
@@ -342,7 +343,7 @@ impl<B: Bus> Cpu<B> {
 
     /// Takes the prefetch abort of an instruction whose fetch ended the loop.
     fn prefetch_abort(&mut self, fault: Fault) {
-        // The current line has been left, even if it also holds the vector.
+        // The core leaves the current line, even if that line also holds the vector.
         self.fetch.leave_line();
         match self.behaviour().one_fault_status {
             false => self.cp15.ifsr = fault.fsr(),

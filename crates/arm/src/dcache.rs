@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Data cache: virtually indexed, virtually tagged by MVA, holds the data (`DDI0198D 4`).
 //!
-//! Each line keeps the physical address from which it was filled, so a write-back needs no translation. It
-//! has two dirty bits, one for each half of 16 bytes. Read misses allocate a line. XScale also allocates on
-//! write misses in pages that ask for it, and by a CP15 operation that allocates a line without reading memory.
+//! Each line keeps the physical address from which it was filled, so a write-back needs no translation. It has two
+//! dirty bits, one for each half of 16 bytes. Read misses allocate a line. XScale also allocates on write misses in
+//! pages with write allocation, and by a CP15 operation that allocates a line without reading memory.
 //!
-//! XScale also has a mini data cache, whose lines follow those of the main cache here. The page decides which
-//! of the two is filled; a lookup finds a line in either.
+//! XScale also has a mini data cache. In the vectors here, its lines follow the lines of the main cache. The page
+//! decides which of the two caches is filled; a lookup finds a line in either.
 
 use crate::addr::{Mva, Pa};
 use crate::config::{CacheGeometry, Victims};
@@ -22,7 +22,7 @@ const MINI_WAYS: u32 = 2;
 const NOWHERE: Pa = Pa(1);
 
 const VALID: u32 = 1;
-/// Set only on valid lines.
+/// Dirty bits of a tag. Only valid lines have them.
 const DIRTY: u32 = 0b110;
 
 /// A dirty line to be written back.
@@ -118,7 +118,7 @@ impl DCache {
         }
     }
 
-    /// Adds a mini data cache if the core has one (`is`). Its replacement is round robin under every policy:
+    /// Adds a mini data cache if `is` says that the core has one. Its replacement is round robin under every policy:
     /// software relies on the eviction of the line that was filled first.
     pub fn with_mini(mut self, is: bool) -> DCache {
         if is {
@@ -230,7 +230,7 @@ impl DCache {
         self.data[line] = Line(data);
     }
 
-    /// Whether a line was claimed and not stored to since.
+    /// Whether a line was claimed and has not been stored to.
     #[inline(always)]
     pub fn is_nowhere(&self, line: usize) -> bool {
         self.claimed && self.pas[line] == NOWHERE
@@ -307,7 +307,7 @@ impl DCache {
         self.tags[line] = 0;
     }
 
-    /// Invalidates all lines, dirty or not, except those that are locked line by line.
+    /// Invalidates all lines, dirty or not, except lines that software locked one by one.
     pub fn invalidate_all(&mut self) {
         if self.victim.holds_any() {
             for line in 0..self.tags.len() {

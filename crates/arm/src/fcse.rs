@@ -66,14 +66,14 @@ impl Fcse {
         self.data = Relocation::new(register, mmu_on);
     }
 
-    /// Whether the pipeline holds an instruction that was fetched before a PID write. The two instructions
-    /// after the write are such, unless a branch or an exception flushes the pipeline (`DDI0198D 2.3.13`).
+    /// Whether the pipeline holds an instruction that was fetched before a PID write. The two instructions after the
+    /// write were, unless a branch or an exception flushes the pipeline (`DDI0198D 2.3.13`).
     #[inline(always)]
     pub fn fetched_under_old_pid(self) -> bool {
         [self.fetch, self.following] != [self.data; 2]
     }
 
-    /// Moves the pipeline on by an instruction. Returns whether the next one has another PID.
+    /// Advances the pipeline by one instruction. Returns whether the next instruction has another PID.
     #[inline]
     pub fn advance(&mut self) -> bool {
         let changed = self.fetch != self.following;
@@ -81,8 +81,8 @@ impl Fcse {
         changed
     }
 
-    /// Flushes the pipeline: the next instructions are fetched under the current PID. Returns whether the PID
-    /// of any of them changes.
+    /// Flushes the pipeline: the next instructions are fetched under the current PID. Returns whether the PID of any of
+    /// these instructions changes.
     ///
     /// Every branch contains this code. As a call, it would make each branch save registers of the host.
     #[inline]

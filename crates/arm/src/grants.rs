@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Grants: D-cache lines that the current context may read or write, found by one comparison.
 //!
-//! The table stands in front of the TLB and the D-cache and only makes the host faster. A line gets a grant
-//! when it is in the cache and a checked translation of its page is in the fast table. It loses the grant
-//! when either goes. A grant leads to the modelled cache's own line, so it changes no result and no cycle.
+//! The table stands in front of the TLB and the D-cache and only makes the host faster. A line gets a grant when it is
+//! in the cache and a checked translation of its page is in the fast table. It loses the grant when the line or the
+//! translation leaves. A grant refers to the line of the modelled cache, so grants change no result and no cycle.
 
 use crate::addr::Mva;
 
-/// Number of grants. The address selects the grant; lines this many lines apart share one.
+/// Number of grants. The address selects the grant. Lines at a distance of this many lines share a grant.
 const GRANTS: usize = 512;
 
 /// Matches no line: no context has all bits set ([`crate::mmu::Mmu`] ensures this).

@@ -3,11 +3,11 @@
 //! until software invalidates them.
 //!
 //! Decoded operations depend on their words and on the state, A32 or Thumb. They are kept in slots that the physical
-//! address selects. A line that returns with the same words, as after each change of address space, therefore finds
-//! its operations again. A slot that a line uses never gets other words: if a fill finds its slots taken by other
-//! words, it uses the line's own slot.
+//! address selects. A line that returns with the same words, as after each change of address space, therefore finds its
+//! operations again. A slot that a line uses never gets other words. If lines with other words use both shared slots of
+//! a fill, the fill uses the line's own slot.
 //!
-//! One more line, after the real ones, is the prefetch buffer of uncached fetches (`DDI0198D 7.1`: four words,
+//! One more line, after the real lines, is the prefetch buffer of uncached fetches (`DDI0198D 7.1`: four words,
 //! sequential only).
 
 use crate::addr::{Mva, Pa};
@@ -18,7 +18,7 @@ use crate::tag::way_of;
 use crate::victim::{Held, Replacement, Victim};
 
 const VALID: u32 = 1;
-/// In a hint: the operations are Thumb operations.
+/// Bit of a hint: its operations are Thumb operations.
 const THUMB: u32 = 2;
 
 /// Number of shared slots of A32 operations, which the physical address selects; a power of two.
@@ -35,16 +35,16 @@ fn shared_slots(pa: Pa, shared: usize) -> [usize; 2] {
     [first % shared, (first + apart) % shared]
 }
 
-/// Location of a line's operations, which a lookup checks first, without effect on the model. From bit 0 on: MVA of
-/// the line, with the state in which it was entered and valid in bit 0; the generation; the slot of its operations in
-/// that state.
+/// Location of a line's operations. A lookup checks hints first; they have no effect on the model. A hint holds three
+/// fields, from bit 0 up: the MVA of the line, with the valid bit and the state in which the line was entered in the
+/// low bits; the generation; the slot of the line's operations in that state.
 type Hint = u64;
-/// One generation.
+/// Unit of the generation field.
 const GENERATION: Hint = 1 << 32;
-/// One slot.
+/// Unit of the slot field.
 const SLOT: Hint = 1 << 48;
 
-/// Number of hints. The address selects the hint; lines this many lines apart share one.
+/// Number of hints. The address selects the hint. Lines at a distance of this many lines share a hint.
 const HINTS: usize = 2048;
 
 /// Decoded operations, one for each word, within two lines of the host's cache. An A32 operation contains the word
@@ -95,19 +95,19 @@ pub struct ICache<B: Bus> {
     tags: Vec<u32>,
     /// For each line. The last one is the prefetch buffer.
     filled: Vec<Filled>,
-    /// Operations of each slot: the shared slots, then each line's own. Decoded at first execution.
+    /// Operations of each slot: first the shared slots, then each line's own slot. Decoded at first execution.
     ops: Vec<Ops<B>>,
-    /// Thumb operations of each slot: of the lower half-words, of the upper half-words.
+    /// Thumb operations of each slot: first of the lower half-words, then of the upper half-words.
     thumb_ops: Vec<[Ops<B>; 2]>,
     thumb_words: Vec<[u32; 8]>,
-    /// Without shortcuts: the words of each line, instead of slots.
+    /// Words of each line. Replace the slots if shortcuts are off.
     words: Vec<[u32; 8]>,
     /// A matching hint is always right: an eviction or invalidation of a line clears its hint.
     hints: Box<[Hint; HINTS]>,
     /// Generation of the hints that may match. An invalidate-all changes it.
     generation: Hint,
     undecoded: Op<B>,
-    /// Which of two shared slots is replaced first; alternates.
+    /// Selects which of two shared slots is replaced first. Alternates.
     turn: usize,
     /// Victim selection and lockdown.
     pub victim: Victim,
@@ -115,7 +115,7 @@ pub struct ICache<B: Bus> {
     pub(crate) prefetch: Option<(Mva, Mva)>,
 }
 
-/// Derives the seed of this cache, which must choose differently from the D-cache.
+/// Derives the seed of this cache, so that the I-cache and the D-cache choose different victims.
 pub(crate) fn own_seed(seed: u32) -> u32 {
     seed.rotate_left(7)
 }
@@ -248,7 +248,7 @@ impl<B: Bus> ICache<B> {
         (line, replaced)
     }
 
-    /// Fills a line with the words from physical address `pa`. The caller enters it next.
+    /// Fills a line with the words from physical address `pa`. The caller must enter the line next.
     #[inline(always)]
     pub fn fill(&mut self, line: usize, mva: Mva, pa: Pa, words: &[u32; 8], thumb: bool) {
         let slot = self.slot_for(line, pa, words, thumb) as u32;
@@ -301,8 +301,8 @@ impl<B: Bus> ICache<B> {
         }
     }
 
-    /// Returns the shared slot that gets other words, if no line uses it. Prefers a slot that holds zeros, because it
-    /// was never used.
+    /// Returns the shared slot that gets other words, if no line uses it. Prefers a slot that was never used, which
+    /// holds zeros.
     #[inline(never)]
     fn shared_slot(&mut self, mut shared: [usize; 2], thumb: bool) -> Option<usize> {
         let fresh = |slot: &usize| self.holds(*slot, &[0; 8], thumb);
@@ -314,7 +314,7 @@ impl<B: Bus> ICache<B> {
         fresh.or_else(|| shared.into_iter().find(|slot| !self.is_used(*slot, thumb)))
     }
 
-    /// Puts words into a shared slot or, without one, into the line's own.
+    /// Puts words into a shared slot or, if there is none, into the line's own slot.
     fn fill_slot(
         &mut self,
         shared: Option<usize>,
@@ -409,7 +409,7 @@ impl<B: Bus> ICache<B> {
         self.hints[tag as usize / 32 % HINTS] = 0;
     }
 
-    /// Invalidates all lines, except those that are locked line by line.
+    /// Invalidates all lines, except lines that software locked one by one.
     pub fn invalidate_all(&mut self) {
         if self.victim.holds_any() {
             let lines = 0..self.tags.len();

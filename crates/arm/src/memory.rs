@@ -4,7 +4,8 @@
 //! [`MemoryPath`] has the units between FCSE and bus. Only this folder reaches them. The rest of the crate uses the
 //! methods here, and those of [`Cpu`] in this folder, for everything that takes time, aborts, or goes to the bus:
 //!
-//! - `data.rs` loads and stores; `transfer.rs` does it for several words, `store_through.rs` past the cache.
+//! - `data.rs` loads and stores single words, `transfer.rs` several words. `store_through.rs` has the stores that
+//!   bypass the cache.
 //! - `fetch.rs` finds the line of the next instruction.
 //! - `maintenance.rs` has the operations on caches and TLBs.
 //! - `debug.rs` and `look.rs` are for debuggers, `events.rs` for observers.
@@ -37,8 +38,8 @@ pub(crate) struct MemoryPath<B: Bus> {
 crate::state!(MemoryPath<B: Bus>: mmu, icache, dcache, biu; watch);
 
 impl<B: Bus> MemoryPath<B> {
-    /// Returns the units as at power-on: off and empty. `undecoded` is the operation of words that were not executed
-    /// yet.
+    /// Returns the units as at power-on: off and empty. `undecoded` is the operation of words that have not been
+    /// executed.
     pub(crate) fn new(config: &Config, undecoded: Op<B>) -> MemoryPath<B> {
         let Config {
             core,
@@ -168,12 +169,12 @@ impl<B: Bus> MemoryPath<B> {
         self.mmu.tlb(kind).set_lockdown_register(value);
     }
 
-    /// Makes the next entry that the TLB for this kind of access loads a locked one.
+    /// Locks the next entry that the TLB for this kind of access loads.
     pub(crate) fn begin_tlb_lock(&mut self, kind: Kind) -> Lock {
         self.mmu.tlb(kind).begin_lock()
     }
 
-    /// Ends [`MemoryPath::begin_tlb_lock`]. `loaded` says whether an entry was loaded that stays.
+    /// Ends [`MemoryPath::begin_tlb_lock`]. `loaded` says whether an entry was loaded and stays.
     pub(crate) fn end_tlb_lock(&mut self, kind: Kind, lock: Lock, loaded: bool) {
         self.mmu.tlb(kind).end_lock(lock, loaded);
     }

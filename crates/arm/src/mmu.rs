@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Address translation: translation-table walk, domains, permissions (ARM ARM B4, `DDI0198D 3`).
 //!
-//! A direct-mapped table of checked translations, the fast table, stands in front of the modelled TLB. It
-//! holds only what the TLB holds, and changes no result and no cycle: a change of a TLB entry, the domain
-//! register or a control bit drops everything that depends on it.
+//! A direct-mapped table of checked translations, the fast table, stands in front of the modelled TLB. It holds only
+//! what the TLB holds, and changes no result and no cycle. A change of a TLB entry, the domain register or a control
+//! bit drops every translation that depends on it.
 
 use crate::addr::{Mva, Pa};
 use crate::config::Victims;
@@ -27,15 +27,15 @@ pub enum Kind {
 pub const READ: u32 = 1 << 0;
 /// The current privilege may write.
 pub const WRITE: u32 = 1 << 1;
-/// Bufferable, on the data side with the cache enable applied.
+/// Bufferable. A cacheable page is bufferable only while the D-cache is enabled.
 pub const BUFFER: u32 = 1 << 2;
-/// Cacheable, on the data side with the cache enable applied.
+/// Cacheable on the data side, while the D-cache is enabled.
 pub const CACHE: u32 = 1 << 3;
 /// Cacheable on the instruction side.
 pub const ICACHE: u32 = 1 << 4;
 /// Translated by a section descriptor.
 const SECTION: u32 = 1 << 5;
-/// Shift of the domain, which the fault status of external aborts needs.
+/// Position of the domain, which the fault status of external aborts needs.
 const DOMAIN_SHIFT: u32 = 6;
 /// Fill the mini data cache. Shares its bit with the domain, which the fault status of
 /// [`Descriptors::Extended`] does not need.
@@ -53,7 +53,7 @@ const NO_KEY: u32 = u32::MAX;
 pub struct Resolved {
     /// MVA[31:12] in bits 19:0 and the context in bits 31:20, or [`NO_KEY`].
     key: u32,
-    /// Physical address of the 4 KB page in bits 31:10, flags below. For a tiny page, where its 4 KB page
+    /// Physical address of the 4 KB page in bits 31:10, flags below. For a tiny page, the address where its 4 KB page
     /// would start.
     value: u32,
 }
@@ -71,7 +71,7 @@ impl Resolved {
         self.value & flags == flags
     }
 
-    /// Whether the translation holds for all of the 4 KB around its address.
+    /// Whether the translation holds for the whole 4 KB page around its address.
     pub fn holds_for_4_kb(self) -> bool {
         self.key != NO_KEY
     }
@@ -110,20 +110,20 @@ const NOTHING: Resolved = Resolved {
     key: NO_KEY,
     value: 0,
 };
-/// Number of domain register values whose resolved translations are kept at a time. Linux alternates between
-/// two values if CONFIG_CPU_SW_DOMAIN_PAN is on.
+/// Number of domain register values for which resolved translations are kept. Linux alternates between two values if
+/// CONFIG_CPU_SW_DOMAIN_PAN is on.
 const CONTEXTS: usize = 3;
 
 /// A TLB entry that translated an access.
 #[derive(Clone, Copy, Debug)]
 pub struct Used {
-    /// TLB that holds it.
+    /// TLB that holds the entry.
     pub side: TlbSide,
-    /// Its number in that TLB.
+    /// Number of the entry in that TLB.
     pub entry: usize,
-    /// Number of bytes that it covers.
+    /// Number of bytes that the entry covers.
     pub bytes: u32,
-    /// Whether it survives an invalidate-all.
+    /// Whether the entry survives an invalidate-all.
     pub locked: bool,
 }
 
@@ -145,9 +145,9 @@ pub struct Mmu {
     privileged: bool,
     descriptors: Descriptors,
     imprecise_external_aborts: bool,
-    /// Bits added to the context of fetches: bit 23 if they have a TLB of their own.
+    /// Bits added to the context of fetches: bit 23 if fetches have a separate TLB.
     fetches: u32,
-    /// Whether watchpoints are set: nothing goes into the fast table then.
+    /// Whether watchpoints are set. If so, no translation enters the fast table.
     watching: bool,
     /// TLB and entry that the last [`Mmu::translate`] used.
     last: Option<(usize, usize)>,
@@ -181,7 +181,7 @@ impl Mmu {
         mmu
     }
 
-    /// Returns a number that stays equal while every translation handed out is valid.
+    /// Returns a number that stays the same as long as every translation that the MMU returned is valid.
     #[inline(always)]
     pub fn epoch(&self) -> u64 {
         self.epoch
@@ -346,8 +346,7 @@ impl Mmu {
         Some(entry)
     }
 
-    /// Context of this kind of access in the fast table. If there are two TLBs, fetches have their own
-    /// translations.
+    /// Context of this kind of access in the fast table. If there are two TLBs, fetches have separate translations.
     #[inline(always)]
     fn context_of(&self, kind: Kind) -> u32 {
         self.context | if kind == Kind::Fetch { self.fetches } else { 0 }

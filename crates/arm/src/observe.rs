@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Events inside the core, for an observer.
 //!
-//! A bus with [`crate::Bus::OBSERVED`] set receives every access and every movement of a line. Observation
-//! changes no result and no cycle. For other buses, none of this is compiled in.
+//! A bus with [`crate::Bus::OBSERVED`] set receives every access and every movement of a line. Observation changes no
+//! result and no cycle. For other buses, the code that reports events is not compiled in.
 
 use crate::addr::{Mva, Pa};
 use crate::bus::Width;
@@ -36,7 +36,7 @@ pub struct Context {
 pub enum Side {
     /// Instruction cache.
     Instruction,
-    /// Prefetch buffer of uncached instruction fetches. Only fills of it are reported.
+    /// Prefetch buffer of uncached instruction fetches. Only its fills are reported.
     Prefetch,
     /// Data cache.
     Data,
@@ -59,11 +59,11 @@ pub enum Cause {
     DataMiss,
     /// Waiting for the write-back of an evicted dirty line.
     Eviction,
-    /// Waiting for the write buffer: it was full, held the data to be read, was drained, or had the bus.
+    /// Waiting for the write buffer, because it was full, held the data to be read, was drained, or had the bus.
     WriteBuffer,
     /// A translation-table walk.
     TableWalk,
-    /// CP15 operations on caches and TLBs, without their issue cycle, and the write-backs that they cause.
+    /// CP15 operations on caches and TLBs, except their issue cycle, and the write-backs that they cause.
     Maintenance,
     /// Waiting for an uncached fetch or load, or for an unbuffered store.
     Uncached,
@@ -95,7 +95,7 @@ impl Cause {
 /// TLB or TLBs of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TlbSide {
-    /// The unified TLB of a core that has one, or both TLBs of a core that has two.
+    /// The unified TLB of a core with one TLB, or both TLBs of a core with two.
     Both,
     /// The TLB of instructions.
     Instruction,
@@ -103,9 +103,9 @@ pub enum TlbSide {
     Data,
 }
 
-/// An event inside the core. The address of a line is that of its first byte. The physical address of an
-/// access comes from its translation; that of a line comes from its tag. If a mapping changes while a line is
-/// cached, a hit in the line therefore reports another physical address than the line's own.
+/// An event inside the core. The address of a line is the address of its first byte. The physical address of an access
+/// comes from its translation, and the physical address of a line from its tag. If a mapping changes while a line is
+/// cached, the two differ for a hit in that line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     missing_docs,
@@ -128,8 +128,8 @@ pub enum Event<'a> {
         value: u32,
         cached: bool,
     },
-    /// An instruction is about to execute. `value` is the word or (Thumb) half-word that it was decoded from,
-    /// out of an I-cache line or the prefetch buffer. `registers` are the registers before it executes.
+    /// An instruction is about to execute. `value` is the word or (Thumb) half-word that it was decoded from, as held
+    /// by an I-cache line or the prefetch buffer. `registers` are the registers before it executes.
     Fetch {
         mva: Mva,
         pa: Pa,
@@ -150,12 +150,12 @@ pub enum Event<'a> {
     FillAwaited { mva: Mva },
     /// The line of `mva` was evicted for a line fill that follows.
     Replaced { side: Side, mva: Mva },
-    /// A store to a cacheable page, or a run of stores within a line, missed the D-cache and went to memory.
-    /// The core waited `cycles`.
+    /// A store to a cacheable page, or a run of stores within a line, missed the D-cache and went to memory. The core
+    /// waited for `cycles`.
     StoreMissed { mva: Mva, cycles: u64 },
     /// A line allocation gave a D-cache line the address `mva` without reading memory.
     Claim { mva: Mva },
-    /// Dirty halves of a line left for memory: the line was a victim, or an operation cleaned it.
+    /// Dirty halves of a line left for memory, because the line was a victim or an operation cleaned it.
     WriteBack {
         mva: Mva,
         pa: Pa,
@@ -170,7 +170,7 @@ pub enum Event<'a> {
         pa: Pa,
         halves: u8,
     },
-    /// A whole cache was invalidated. The lines of a D-cache were reported before, one by one.
+    /// A whole cache was invalidated. For a D-cache, each line was reported first.
     InvalidateAll { side: Side },
     /// Entry `entry` of a TLB was loaded for `mva` and covers `bytes` around it. A `locked` entry survives an
     /// invalidate-all.
@@ -206,7 +206,7 @@ pub enum Reaction {
     Continue,
     /// Report the next use of every TLB entry again.
     DropTranslations,
-    /// Report the next uses again, as for [`Reaction::DropTranslations`], and end the loop after this
-    /// instruction, so that [`crate::Signals::attention`] makes [`crate::Cpu::run`] return.
+    /// Report the next uses again, as for [`Reaction::DropTranslations`], and end the loop after this instruction.
+    /// [`crate::Signals::attention`] then makes [`crate::Cpu::run`] return.
     Stop,
 }

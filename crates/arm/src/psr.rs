@@ -15,7 +15,7 @@ pub const C: u32 = 1 << 29;
 pub const V: u32 = 1 << 28;
 /// CPSR bit: sticky saturation flag (ARMv5TE).
 pub const Q: u32 = 1 << 27;
-/// CPSR bit: Jazelle state. The trivial implementation never enters it.
+/// CPSR bit: Jazelle state. The trivial implementation never enters this state.
 pub const J: u32 = 1 << 24;
 /// CPSR bit: IRQ disabled.
 pub const I: u32 = 1 << 7;
@@ -92,12 +92,12 @@ impl Mode {
     }
 }
 
-/// Registers and SPSRs of the modes that are not the current one.
+/// Registers and SPSRs of all modes except the current one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Banks {
     /// r13 and r14 of each bank except the current one.
     r13_14: [[u32; 2]; 6],
-    /// r8 to r12 of the bank that is not current: FIQ's, or in FIQ mode those of the other modes.
+    /// r8 to r12 of the bank that is not current: FIQ's registers or, in FIQ mode, the registers of the other modes.
     r8_12: [u32; 5],
     /// SPSR of each bank; index 0 is unused.
     spsr: [u32; 6],
@@ -111,8 +111,8 @@ impl<B: Bus> Cpu<B> {
         self.flags | self.control
     }
 
-    /// Writes the CPSR and switches banks with the mode. Mode bits that name no mode keep the old mode. The J
-    /// bit stays clear.
+    /// Writes the CPSR and switches banks with the mode. If the mode bits name no mode, the old mode stays. The J bit
+    /// stays clear.
     pub fn set_cpsr(&mut self, value: u32) {
         self.write_cpsr(value);
         self.context_changed();
@@ -138,7 +138,7 @@ impl<B: Bus> Cpu<B> {
         self.control & MODE != Mode::User as u32
     }
 
-    /// SPSR of the current mode. In User and System, which have none, returns the CPSR.
+    /// SPSR of the current mode. In User and System mode, which have none, returns the CPSR.
     pub fn spsr(&self) -> u32 {
         let mode = self.mode();
         if mode.has_spsr() {
@@ -148,7 +148,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Writes the SPSR of the current mode. Does nothing in User and System.
+    /// Writes the SPSR of the current mode. Does nothing in User and System mode.
     pub fn set_spsr(&mut self, value: u32) {
         let mode = self.mode();
         if mode.has_spsr() {
@@ -156,7 +156,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Copies the SPSR to the CPSR and branches in the restored state. In User and System, only branches.
+    /// Copies the SPSR to the CPSR and branches in the restored state. In User and System mode, only branches.
     pub(crate) fn return_from_exception(&mut self, target: u32) {
         if self.mode().has_spsr() {
             self.write_cpsr(self.spsr());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Serialisation of state, for snapshots.
 //!
-//! Only state is saved. What follows from construction is not: [`State::restore`] needs an object that was
-//! constructed the same way. [`state!`](crate::state!) lists every field of a type, saved or not, so that a
-//! new field does not compile until its author has decided.
+//! Only state is saved. Anything that the constructor sets is not saved: [`State::restore`] needs an object that was
+//! constructed the same way. [`state!`](crate::state!) lists every field of a type, saved or not, so that a new field
+//! does not compile until its author has decided.
 
 use std::collections::VecDeque;
 
@@ -55,7 +55,7 @@ impl<'a> Saved<'a> {
         Ok(value)
     }
 
-    /// Returns the next length, of a sequence whose elements take at least one byte each.
+    /// Returns the next length. Each element of the sequence takes at least one byte.
     fn length(&mut self) -> Result<usize, Damaged> {
         let length = self.value::<usize>()?;
         if length > self.0.len() {
@@ -178,7 +178,7 @@ impl State for bool {
     }
 }
 
-/// The length is not saved.
+/// A slice is saved without its length.
 impl<T: State> State for [T] {
     fn save(&self, to: &mut Vec<u8>) {
         self.iter().for_each(|value| value.save(to));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TLBs. One kind has sets of ways and, beside them, fully associative lockdown entries. The other has one
-//! set, replaced round robin from a base on, whose entries each have a preserve bit (`DDI0184B 2.3.14`). Tags
-//! are modified virtual addresses.
+//! TLBs. One kind has sets of ways and, in addition, fully associative lockdown entries. The other kind has one set,
+//! which is replaced round robin from a base up, and a preserve bit in each entry (`DDI0184B 2.3.14`). Tags are
+//! modified virtual addresses.
 //!
-//! The manual does not document the index of the TLB with 32 sets. Here it is MVA[16:12] for pages and
-//! MVA[24:20] for sections, and the ways of a set are replaced in turn. See docs/understand/LIMITS.md. With
-//! [`Victims::Late`] a walk fills an empty way first, and otherwise the way that was filled last.
+//! The manual does not document the index of the TLB with 32 sets. Here it is MVA[16:12] for pages and MVA[24:20] for
+//! sections, and the ways of a set are replaced in turn (docs/understand/LIMITS.md). With [`Victims::Late`], a walk
+//! fills an empty way first; without an empty way, it fills the way that was filled last.
 
 use core::ops::Range;
 
@@ -21,15 +21,15 @@ pub struct Organisation {
     lockdown: usize,
     /// Whether there is one set whose victim counter runs from a base to the last entry.
     based: bool,
-    /// Whether the base also follows the entries that an operation has locked (IXP42X 3.1.3.3).
+    /// Whether the base also stays above the entries that an operation has locked (IXP42X 3.1.3.3).
     locks: bool,
 }
 
-/// Maximum number of entries of a TLB with a base, by the width of its register's fields.
+/// Maximum number of entries of a TLB with a base, given by the width of its register's fields.
 const BASED: usize = 64;
 
 impl Organisation {
-    /// Describes `sets` of `ways` that walks fill, and `lockdown` entries that only lockdown fills.
+    /// Describes a TLB with `sets` of `ways`, which walks fill, and `lockdown` entries, which only lockdown fills.
     ///
     /// # Panics
     ///
@@ -48,7 +48,7 @@ impl Organisation {
         }
     }
 
-    /// Describes a fully associative TLB with 64 entries, replaced round robin from a base on.
+    /// Describes a fully associative TLB with 64 entries that are replaced round robin from a base up.
     pub const fn from_base() -> Organisation {
         Organisation {
             sets: 1,
@@ -59,7 +59,7 @@ impl Organisation {
         }
     }
 
-    /// Describes a fully associative TLB with `entries`, replaced round robin above the locked ones.
+    /// Describes a fully associative TLB with `entries` that are replaced round robin above the locked entries.
     pub const fn behind_locked(entries: usize) -> Organisation {
         assert!(entries <= BASED);
         Organisation {
@@ -76,8 +76,8 @@ impl Organisation {
         self.ways as u32 - 1
     }
 
-    /// Value of the lockdown register at reset. Where the first entries are locked, the counter starts at the
-    /// last entry.
+    /// Value of the lockdown register at reset. In a TLB that locks its first entries, the counter starts at the last
+    /// entry.
     const fn reset(&self) -> u32 {
         if self.locks { self.last() << 20 } else { 0 }
     }
@@ -124,7 +124,7 @@ pub struct Entry {
     pub cb: u8,
     /// Whether a section descriptor loaded the entry; decides the fault codes.
     pub section: bool,
-    /// Whether it was loaded with the preserve bit set, into a TLB with a base.
+    /// Whether the preserve bit was set when the entry was loaded, in a TLB with a base.
     preserved: bool,
 }
 
@@ -184,8 +184,8 @@ pub struct Tlb {
     victims: Victims,
     /// For each set, the way to replace next.
     victim: Box<[u8]>,
-    /// CP15 c10: P in bit 0. The victim is in bits 31:26; with a base, the base is there and the victim in
-    /// bits 25:20.
+    /// CP15 c10: P in bit 0. Without a base, the victim is in bits 31:26. With a base, the base is in bits 31:26 and
+    /// the victim in bits 25:20.
     lockdown: u32,
     /// Whether an entry of less than 4 KB was ever loaded.
     divided: bool,
@@ -252,15 +252,15 @@ impl Tlb {
         n >= self.organisation.main() || self.entries[n].preserved
     }
 
-    /// Returns the number of the entry that covers `mva`. If several entries do, the one that was loaded
-    /// first wins. A walk loads no entry where one covers the address, so the first one is the smallest. The
-    /// exception is a lockdown entry that was loaded for another address of a large page, because that
-    /// address's set did not hold the page.
+    /// Returns the number of the entry that covers `mva`. If several entries do, the first one loaded wins. A walk
+    /// loads no entry for an address that an entry covers, so the first entry is the smallest. There is one exception:
+    /// a lockdown entry that was loaded for another address of a large page, because that address's set did not hold
+    /// the page.
     #[inline]
     pub fn find(&self, mva: Mva) -> Option<usize> {
         let [page, section] = self.sets(mva);
         let mut found = self.first_of(self.ways(page), mva, |_| true, None);
-        // Sections are only in their own set, and are checked after pages.
+        // A section is only in its own set. This set is checked after the page's set.
         if found.is_none() && section != page {
             found = self.first_of(self.ways(section), mva, |entry| entry.section, found);
         }
@@ -277,7 +277,7 @@ impl Tlb {
         &self.entries[n]
     }
 
-    /// Returns the entry that was loaded first among `found` and those in `range` that cover `mva`.
+    /// Among `found` and the entries in `range` that cover `mva`, returns the entry that was loaded first.
     #[inline(always)]
     fn first_of(
         &self,
@@ -297,7 +297,8 @@ impl Tlb {
         found
     }
 
-    /// Returns the entry that was loaded first of two that cover the same address. Few programs have two.
+    /// Of two entries that cover the same address, returns the entry that was loaded first. Few programs have two such
+    /// entries.
     #[cold]
     #[inline(never)]
     fn older(&self, one: usize, other: usize) -> usize {
@@ -308,14 +309,14 @@ impl Tlb {
         }
     }
 
-    /// Age of an entry among those that cover the same address; the lowest rank was loaded first.
+    /// Age of an entry among those that cover the same address. The entry that was loaded first has the lowest rank.
     fn rank(&self, n: usize) -> (bool, bool, bool, u32) {
         let size = self.entries[n].size();
         let lockdown = n >= self.organisation.main();
         (size >= 4096, size == 1 << 20, lockdown, size)
     }
 
-    /// Whether an entry of less than 4 KB covers part of the 4 KB around `mva`.
+    /// Whether an entry of less than 4 KB covers part of the 4 KB page around `mva`.
     #[inline]
     pub fn divides(&self, mva: Mva) -> bool {
         self.divided && self.has_part_of(mva)
@@ -331,7 +332,7 @@ impl Tlb {
             .any(within)
     }
 
-    /// Loads an entry for `mva`. Returns its number; the entry may replace another one.
+    /// Loads an entry for `mva`, in place of another entry if necessary. Returns its number.
     pub fn insert(&mut self, mva: Mva, mut entry: Entry) -> usize {
         let field = self.organisation.victim_field();
         let n = if self.organisation.based {
@@ -359,7 +360,7 @@ impl Tlb {
         n
     }
 
-    /// Returns an empty entry of a set or, without one, the entry that was filled last.
+    /// Returns an empty entry of a set or, if there is none, the entry that was filled last.
     #[inline(never)]
     fn latest(&self, set: usize) -> usize {
         let Range { start, end } = self.ways(set);
@@ -383,7 +384,7 @@ impl Tlb {
                 let filled_last = if victim == base { last } else { victim - 1 };
                 empty.unwrap_or(filled_last)
             }
-            // Below the base, and for entries to be locked, the counter decides, because software sets it.
+            // Below the base, and for entries to be locked, the counter decides, because software has set it.
             _ => victim,
         };
         let next = if n == last { base } else { n + 1 };
@@ -402,17 +403,17 @@ impl Tlb {
         }
     }
 
-    /// Invalidates the first entry, from number `from` on, that covers `mva`. Returns its number. Several
-    /// entries may cover `mva`: lockdown entries (`DDI0198D 2.3.11`), and copies of a large page in each set
-    /// into which a walk put it.
+    /// Invalidates the first entry, from number `from` on, that covers `mva`. Returns its number. Several entries may
+    /// cover `mva`: lockdown entries (`DDI0198D 2.3.11`), and copies of a large page, one in each set into which a walk
+    /// has loaded it.
     pub fn invalidate(&mut self, mva: Mva, from: usize) -> Option<usize> {
         let found = self.entries[from..].iter().position(|e| e.matches(mva))?;
         self.entries[from + found] = Entry::default();
         Some(from + found)
     }
 
-    /// Begins to lock the next entry that is loaded. It is the first one above the locked entries, and never
-    /// the last entry of all. [`Tlb::end_lock`] then leaves the counter at the last entry (IXP42X 3.1.3.3,
+    /// Begins to lock the next entry that is loaded. This entry is the first one above the locked entries, and never
+    /// the last entry of the TLB. [`Tlb::end_lock`] then leaves the counter at the last entry (IXP42X 3.1.3.3,
     /// 3.1.3.4).
     pub fn begin_lock(&mut self) -> Lock {
         let base = self.lockdown >> 26;

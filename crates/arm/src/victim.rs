@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Choice of the victim: the way of a set that a fill replaces. Pseudo-random or round robin by SCTLR.RR.
 //!
-//! - [`Replacement::Ways`] (`DDI0198D 4.2`): one counter for each cache. Skips ways that CP15 c9 (format C)
+//! - [`Replacement::Ways`] (`DDI0198D 4.2`): one counter for each cache, which skips the ways that CP15 c9 (format C)
 //!   locks.
 //! - [`Replacement::FromBase`] (`DDI0184B 2.3.13`): one victim pointer for each segment. A fill uses the
 //!   pointer and then moves it, between the base in CP15 c9 (format A) and the last way.
 //! - [`Replacement::Sets`] (IXP42X p. 56, 65, 72): one pointer for each set, always round robin, above the
 //!   set's locked ways.
 //!
-//! Manuals do not publish the random sequence. The model uses a 16-bit maximal-length LFSR, which starts from
-//! a seed and steps at each fill.
+//! Manuals do not publish the random sequence. The model uses a 16-bit maximal-length LFSR that starts from a seed and
+//! steps at each fill.
 //!
-//! [`Victims::Late`] does not model silicon. It helps to find missing maintenance, and therefore keeps old
-//! lines, because only old lines do harm. A fill takes an empty way if there is one, else a clean line before
-//! a dirty one, and among equal lines the one filled last. Up to three lines of a set then stay until an
-//! operation invalidates them, and dirty data stays out of memory until software cleans it. There is no
-//! random choice, so the run does not depend on a seed.
+//! [`Victims::Late`] does not model silicon. It keeps old lines in order to expose missing maintenance, because only
+//! old lines do harm. A fill takes an empty way if there is one, else a clean line before a dirty one, and among equal
+//! lines the one filled last. Up to three lines of a set then stay until an operation invalidates them, and dirty data
+//! stays out of memory until software cleans it. There is no random choice, so the run does not depend on a seed.
 
 use crate::config::Victims;
 use crate::state::Damaged;
@@ -25,7 +24,7 @@ use crate::state::Damaged;
 pub enum Replacement {
     /// Any way that is not locked.
     Ways,
-    /// Ways from a base on.
+    /// Ways from a base up.
     FromBase,
     /// Ways of a set in turn, above its locked ways.
     Sets,
@@ -34,7 +33,7 @@ pub enum Replacement {
 /// Ways of a set that can never be locked ([`Replacement::Sets`]).
 const UNLOCKED: u32 = 4;
 
-/// Contents of a way; better victims compare greater.
+/// Contents of a way. A better victim compares greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Held {
     /// A dirty line.
@@ -95,7 +94,7 @@ impl Victim {
             Replacement::FromBase => (sets, 0, 0),
             Replacement::Sets => (sets, sets, (ways - 1) as u8),
         };
-        // With a base, a write of the base sets the pointer to it. "late" chooses otherwise (see `choose`).
+        // With a base, a write of the base sets the pointer to it. The late policy chooses otherwise (see `choose`).
         let first = match (replacement, victims) {
             (Replacement::FromBase, Victims::Late) => (ways - 1) as u8,
             _ => first,
@@ -155,8 +154,8 @@ impl Victim {
         }
     }
 
-    /// Chooses the way of the set that begins at line `first` by its pointer, under every policy. Software
-    /// steps through a set with it.
+    /// Chooses the way of the set that begins at line `first` by its pointer, under every policy. Software uses the
+    /// pointer to step through a set.
     pub fn choose_in_turn(&mut self, first: usize) -> u32 {
         let way = self.in_set(first / self.ways as usize);
         self.note_filled(first + way as usize);
@@ -190,8 +189,7 @@ impl Victim {
         self.round_robin = on;
     }
 
-    /// Chooses the way to fill in the set that begins at line `first`. If all ways are locked, takes the last
-    /// one.
+    /// Chooses the way to fill in the set that begins at line `first`. If all ways are locked, takes the last way.
     #[inline(always)]
     pub fn choose(&mut self, first: usize, held: impl Fn(usize) -> Held) -> u32 {
         let ways = self.ways;
@@ -213,7 +211,7 @@ impl Victim {
             self.counter = self.counter.wrapping_add(1);
             self.counter.wrapping_sub(1)
         } else {
-            // Steps as often as a way number has bits; otherwise successive choices would share bits.
+            // The LFSR steps once for each bit of a way number; with fewer steps, successive choices would share bits.
             self.step(ways.trailing_zeros());
             u32::from(self.lfsr)
         } & (ways - 1);
@@ -265,7 +263,7 @@ impl Victim {
         self.locked >> (way & 31) & 1 != 0 || way < u32::from(self.base)
     }
 
-    /// Steps `n` times at once, at most ten times: the bits shifted in then depend on the old state only.
+    /// Steps `n` times at once. `n` is at most ten, so the bits shifted in depend on the old state only.
     #[inline]
     fn step(&mut self, n: u32) {
         // Taps 16, 14, 13, 11.

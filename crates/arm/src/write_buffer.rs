@@ -2,13 +2,13 @@
 //! Bus interface unit: the main write buffer (16 words at 4 addresses), the victim buffer (one line), and the
 //! bus that they share with reads (`DDI0198D 4.2, 6.2`).
 //!
-//! [`runs`] alone cuts runs of words into bursts.
+//! Only [`runs`] cuts runs of words into bursts.
 //!
-//! Entries hold their data and reach memory when the bus is free for them. Until then memory holds old data.
-//! A data read that overlaps a pending write waits for it. Table walks and instruction fetches do not check
-//! the buffer: software drains it (`DDI0198D 2.3.8, 9.2.2`), and Linux does.
+//! Entries hold their data and reach memory when the bus is free. Until then, memory holds old data. A data read that
+//! overlaps a pending write waits for the write. Table walks and instruction fetches do not check the buffer: software
+//! must drain it (`DDI0198D 2.3.8, 9.2.2`), and Linux does.
 //!
-//! Time is settled lazily: each call first issues the writes that have begun by then.
+//! Time is settled lazily: each call first issues the writes that have begun by the time of the call.
 
 use crate::addr::Pa;
 use crate::bus::{BurstTime, Bus, BusError, Width};
@@ -160,7 +160,7 @@ impl Biu {
         self.len == 0 && self.victim.is_none()
     }
 
-    /// Issues every write that got the bus by `now`.
+    /// Issues every write that has got the bus by `now`.
     #[inline]
     pub fn retire<B: Bus>(&mut self, bus: &mut B, now: u64) {
         if self.len != 0 || self.victim.is_some() {
@@ -227,7 +227,7 @@ impl Biu {
         self.wrote::<B>(start, took, false);
     }
 
-    /// Notes that a write began at `start` and has the bus for `took` cycles.
+    /// Records that a write began at `start` and has the bus for `took` cycles.
     #[inline(always)]
     fn wrote<B: Bus>(&mut self, start: u64, took: u64, was_victim: bool) {
         self.free_at = start + took;
@@ -236,7 +236,7 @@ impl Biu {
         }
     }
 
-    /// Issues all pending writes. Returns when the bus has finished.
+    /// Issues all pending writes. Returns the time at which the bus has finished.
     pub fn drain<B: Bus>(&mut self, bus: &mut B, now: u64) -> u64 {
         while !self.is_empty() {
             self.write_next(bus);
@@ -244,7 +244,7 @@ impl Biu {
         now.max(self.free_at)
     }
 
-    /// Queues one store. Returns when the core can continue.
+    /// Queues one store. Returns the cycle at which the core can continue.
     #[inline]
     pub fn store<B: Bus>(
         &mut self,
@@ -271,7 +271,7 @@ impl Biu {
         self.push(pa, (0, width.bytes() as u8), now, value);
     }
 
-    /// Makes an unbuffered store. Returns when it is complete, and the bus's answer.
+    /// Makes an unbuffered store. Returns the cycle at which it is complete, and the bus's response.
     pub fn store_unbuffered<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -324,8 +324,8 @@ impl Biu {
         self.len += 1;
     }
 
-    /// Moves the dirty halves of a line to the victim buffer. Returns when the core can continue: at once,
-    /// unless the buffer still holds the previous victim.
+    /// Moves the dirty halves of a line to the victim buffer. Returns the cycle at which the core can continue. The
+    /// core waits if the buffer still holds the previous victim, or if a pending write overlaps the line.
     pub fn evict<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -402,7 +402,8 @@ impl Biu {
         }
     }
 
-    /// Fills a line, critical word first. Returns the time of the bus grant and the burst's times after it.
+    /// Fills a line, critical word first. Returns the time of the bus grant, and the times of the burst after the
+    /// grant.
     pub fn read_line<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -414,7 +415,7 @@ impl Biu {
         self.line_from(bus, granted, pa, line)
     }
 
-    /// Fills a line for instructions. Goes ahead of pending writes and does not check them.
+    /// Fills a line for instructions. The fill precedes pending writes and does not check them.
     #[inline(always)]
     pub fn fetch_line<B: Bus>(
         &mut self,
@@ -441,7 +442,7 @@ impl Biu {
         Ok((start, time))
     }
 
-    /// Reads one word, half-word or byte. Returns it and the time when it is in the core.
+    /// Reads one word, half-word or byte. Returns the value and the time when it is in the core.
     pub fn read<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -455,7 +456,7 @@ impl Biu {
         Ok((value, self.free_at))
     }
 
-    /// Reads a descriptor for a table walk. Goes ahead of pending writes and does not check them.
+    /// Reads a descriptor for a table walk. The read precedes pending writes and does not check them.
     pub fn walk_read<B: Bus>(
         &mut self,
         bus: &mut B,

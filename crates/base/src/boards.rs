@@ -9,8 +9,8 @@ use board::spec::{self, BoardSpec, Change, Limits, Quantity};
 use crate::paths::{names_in, root, shown};
 use crate::suggest::{did_you_mean, repeated};
 
-/// Loads the board with the name or the file `name`, and returns it with the hash of its content. `NAME+KEY=VALUE`
-/// changes one of its numbers.
+/// Loads the board with the name or file `name`, and returns it with the hash of its content. `NAME+KEY=VALUE` changes
+/// a number of the board.
 pub fn load(name: &str) -> Result<(BoardSpec, String)> {
     let (base, changes) = parts(name)?;
     let board = if is_file(base) {
@@ -22,7 +22,7 @@ pub fn load(name: &str) -> Result<(BoardSpec, String)> {
     Ok((board, hash))
 }
 
-/// Returns every number of the board with the name or the file `name`, each with its limits.
+/// Returns every number of the board with the name or file `name`, each with its limits.
 pub fn numbers(name: &str) -> Result<Vec<(Quantity, Limits)>> {
     let (base, changes) = parts(name)?;
     let path = match is_file(base) {
@@ -88,7 +88,7 @@ fn is_file(name: &str) -> bool {
     name.contains('/') || name.ends_with(".toml")
 }
 
-/// Returns the folder of the boards, as messages name it.
+/// Returns the folder of the boards, as it appears in messages.
 fn data() -> PathBuf {
     PathBuf::from(shown(&root().join("boards")))
 }

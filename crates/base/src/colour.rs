@@ -31,7 +31,7 @@ fn line(line: &str) -> String {
     let Some((word, colour)) = found else {
         return line.to_string();
     };
-    // The kind of a report is coloured, too: `error[stale-read]`.
+    // The kind of a report gets the colour, too: `error[stale-read]`.
     let end = match word.ends_with('[') {
         true => line.find(']').map_or(word.len(), |at| at + 1),
         false => word.len(),

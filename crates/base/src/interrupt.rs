@@ -48,8 +48,7 @@ pub fn asked() -> bool {
     ASKED.load(Ordering::SeqCst)
 }
 
-/// A child program and all processes that it starts, in a process group of their own. Dropping the value ends the
-/// group.
+/// A child program and all processes that it starts, in a separate process group. Dropping the value ends the group.
 pub struct Group {
     child: Child,
     pid: Option<Pid>,
@@ -58,7 +57,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Starts a program in a process group of its own.
+    /// Starts a program in a new process group.
     pub fn spawn(command: &mut Command) -> std::io::Result<Group> {
         let child = command.process_group(0).spawn()?;
         let pid = Pid::from_raw(child.id() as i32);
@@ -67,7 +66,7 @@ impl Group {
         Ok(Group { child, pid, stops })
     }
 
-    /// Waits until the program ends; calls `meanwhile` every 50 ms. Fails when the user asks to stop.
+    /// Waits until the program ends, and calls `meanwhile` every 50 ms. Fails when the user asks to stop.
     pub fn wait(&mut self, mut meanwhile: impl FnMut()) -> Result<ExitStatus> {
         loop {
             if let Some(status) = self.child.try_wait()? {
@@ -191,7 +190,7 @@ mod tests {
         assert!(left.is_err());
         drop(group);
         let pid = String::from_utf8(line).unwrap();
-        // A signal ends a process only when the process next runs.
+        // A signal ends a process only when the process is scheduled again.
         let stat = format!("/proc/{}/stat", pid.trim());
         let ended = || std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "));
         let begun = Instant::now();

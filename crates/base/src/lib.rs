@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Helpers for all other crates: paths, interruption, threads, progress, TOML, quoting for shells, and the terminal.
 
-// This module comes first, because its macros are visible only in the modules after it.
+// This module comes first, because its macros are visible only in later modules.
 #[macro_use]
 pub mod output;
 

@@ -33,7 +33,7 @@ macro_rules! eprintln {
     };
 }
 
-/// Writes to standard error. Ignores a failure: there is nowhere to report it.
+/// Writes to standard error. Ignores a failure, because there is nowhere to report it.
 pub fn tell(text: Arguments<'_>) {
     // One call writes the whole text, so that lines of several threads do not mix.
     let _ = std::io::stderr()
@@ -41,12 +41,12 @@ pub fn tell(text: Arguments<'_>) {
         .write_all(text.to_string().as_bytes());
 }
 
-/// Writes to standard output. Ends the program when that fails.
+/// Writes to standard output. Ends the program when the write fails.
 pub fn write(text: Arguments<'_>) {
     judge(std::io::stdout().lock().write_fmt(text));
 }
 
-/// Writes a guest's output, which need not be text, to standard output. Ends the program when that fails.
+/// Writes a guest's output, which need not be text, to standard output. Ends the program when the write fails.
 pub fn write_bytes(bytes: &[u8]) {
     let mut out = std::io::stdout().lock();
     judge(out.write_all(bytes).and_then(|()| out.flush()));

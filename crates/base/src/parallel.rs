@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Work on several threads. Their number does not change the result.
+//! Work on several threads. The number of threads does not change the result.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -19,7 +19,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Starts a task of `total` steps; 0 when the number is unknown.
+    /// Starts a task of `total` steps. A total of 0 means that the number is unknown.
     pub fn new(label: &str, total: u64) -> Progress {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = if total == 0 {

@@ -7,14 +7,14 @@ use anyhow::{Result, bail};
 /// it.
 const LONGEST: usize = 900;
 
-/// Words with a meaning to the shell at the start of a command (POSIX, reserved words).
+/// Words that have a meaning for the shell at the start of a command (POSIX, reserved words).
 const RESERVED: [&str; 18] = [
     "!", "{", "}", "case", "do", "done", "elif", "else", "esac", "fi", "for", "if", "in", "then",
     "until", "while", "function", "[[",
 ];
 
 /// Builtins that change or end the shell that runs them (POSIX, special built-in utilities, and two of busybox). The
-/// guest runs them in a shell of their own.
+/// guest runs them in a separate shell.
 const SPECIAL: [&str; 17] = [
     "break", ":", "continue", ".", "eval", "exec", "exit", "export", "readonly", "return", "set",
     "shift", "times", "trap", "unset", "local", "source",
@@ -33,13 +33,13 @@ fn in_quotes(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Returns the command that runs a line in a shell of its own.
+/// Returns the command that runs a line in a separate shell.
 pub fn in_shell(line: &str) -> String {
     format!("sh -c {}", quoted(line))
 }
 
-/// Returns the line to type to the guest's shell for the words after `--`. One word is a line for the shell; several
-/// words are a program and its arguments.
+/// Returns the line to type into the guest's shell for the words after `--`. A single word is a line for the shell;
+/// several words are a program and its arguments.
 pub fn typed(words: &[String]) -> Result<String> {
     if words.iter().any(|word| word.contains(char::is_control)) {
         bail!(
@@ -79,7 +79,7 @@ pub fn shown(words: &[String]) -> String {
     words.join(" ")
 }
 
-/// Returns whether a shell takes this first word of a command for a program.
+/// Returns whether a shell takes this word, the first of a command, as a program name.
 fn is_program(word: &str) -> bool {
     !SPECIAL.contains(&word) && !RESERVED.contains(&word) && !word.contains('=')
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The host's terminal: its width, and raw mode while it shows a console. The settings are restored at the end, also
+//! The host's terminal: its width, and raw mode while it shows a console. The settings are restored at the end, even
 //! after a panic.
 
 use std::io;
@@ -17,7 +17,7 @@ static SAVED: Mutex<Option<Termios>> = Mutex::new(None);
 pub struct RawMode(());
 
 impl RawMode {
-    /// Switches standard input to raw mode; `None` when it is not a terminal.
+    /// Switches standard input to raw mode. Returns `None` when standard input is not a terminal.
     pub fn enter() -> io::Result<Option<RawMode>> {
         let stdin = io::stdin();
         if !isatty(&stdin) {
@@ -39,7 +39,7 @@ impl Drop for RawMode {
     }
 }
 
-/// Restores the terminal's settings; does nothing when they were not changed.
+/// Restores the terminal's settings. Does nothing when the settings were not changed.
 pub fn restore() {
     if let Some(settings) = saved().take() {
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &settings);
@@ -49,7 +49,7 @@ pub fn restore() {
 static COLUMNS: std::sync::OnceLock<Option<usize>> = std::sync::OnceLock::new();
 
 /// Returns the width of the output, in columns, as [`ask_columns`] found it. Returns `None` for a file or a pipe, and
-/// before the call of [`ask_columns`].
+/// before [`ask_columns`] is called.
 pub fn columns() -> Option<usize> {
     for_tests::COLUMNS
         .get()
@@ -98,7 +98,7 @@ pub mod for_tests {
         pub static COLUMNS: std::cell::Cell<Option<usize>> = const { std::cell::Cell::new(None) };
     }
 
-    /// Calls `what` as on a terminal of this width, in columns.
+    /// Calls `what` with the width of the output set to this number of columns.
     pub fn with_columns<T>(columns: usize, what: impl FnOnce() -> T) -> T {
         COLUMNS.set(Some(columns));
         let done = what();

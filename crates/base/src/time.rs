@@ -16,8 +16,8 @@ pub fn thread_cpu_s() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// The processes whose CPU time is read from `/proc/PID/stat`. The value is the number of the field with the user
-/// time; the next field is the system time.
+/// The processes whose CPU time is read from `/proc/PID/stat`. The value is the number of the field with the user time.
+/// The next field is the system time.
 #[derive(Clone, Copy)]
 pub enum CpuTimeOf {
     /// All threads of the process.
@@ -40,7 +40,7 @@ pub fn cpu_s_of(process: &str, whose: CpuTimeOf) -> Result<f64> {
     Ok((user + system) as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
-/// Converts a core cycle to nanoseconds since power-on, rounded to the nearest.
+/// Converts a core cycle to nanoseconds since power-on, rounded to the nearest nanosecond.
 pub fn nanoseconds(cycle: u64, cpu_hz: u64) -> u64 {
     let twice = u128::from(cycle) * 2_000_000_000 / u128::from(cpu_hz);
     (twice.div_ceil(2)) as u64

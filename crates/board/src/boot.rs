@@ -3,9 +3,9 @@
 //! Documentation/arch/arm/booting.rst).
 //!
 //! A raw Image goes to 0x8000, a vmlinux to the addresses of its segments, and a zImage above the kernel that it
-//! unpacks. Device tree and RAM disk follow. Nothing runs before the kernel: caches and MMU are off. The loader
-//! refuses files that do not fit the board: a device tree of another machine, and a zImage whose kernel is linked to
-//! an address outside the RAM.
+//! unpacks. Device tree and RAM disk follow. No code runs before the kernel: caches and MMU are off. The loader refuses
+//! files that do not fit the board: a device tree of another machine, and a zImage whose kernel is linked to an address
+//! outside the RAM.
 
 mod pieces;
 mod usable;
@@ -21,7 +21,7 @@ use std::path::Path;
 
 /// Offset of a raw Image in RAM.
 const TEXT_OFFSET: u32 = 0x8000;
-/// Bytes kept free after a raw Image, whose file does not tell the size of its bss.
+/// Bytes kept free after a raw Image, whose file does not contain the size of its bss.
 const IMAGE_BSS: u32 = 4 << 20;
 /// Offset of zImage and device tree if the RAM is large enough: above any unpacked kernel.
 const HIGH: u32 = 24 << 20;
@@ -81,7 +81,7 @@ impl Blob {
         }
     }
 
-    /// Checks that the file is a kernel for this board, as far as its contents tell.
+    /// Checks that the file is a kernel for this board, as far as its contents show.
     ///
     /// # Errors
     /// Says what the file is instead, or to which address it unpacks its kernel.
@@ -97,7 +97,7 @@ impl Blob {
     /// Checks that the file is a device tree of this machine.
     ///
     /// # Errors
-    /// Says why it is not.
+    /// Says why the file is not such a device tree.
     pub fn check_tree(self, machine: &Peripherals) -> Result<(), BootError> {
         let dtb = self;
         let linux = LinuxBoot {
@@ -230,7 +230,7 @@ fn segments<'a>(elf: &Elf<'a>, name: &str, shift: u32) -> Vec<Piece<'a>> {
 }
 
 impl LinuxBoot {
-    /// Returns the bytes of RAM, counted from its start, that the kernel uses: all of the board's, or fewer with
+    /// Returns the number of bytes, from the start of RAM, that the kernel uses: all RAM of the board, or less with
     /// `mem=`.
     ///
     /// # Errors
@@ -247,7 +247,7 @@ impl LinuxBoot {
         let base = spec.peripherals.ram_base;
         let ram_bytes = self.ram_bytes(spec)?;
         let (mut pieces, pc) = self.kernel_pieces(spec, ram_bytes)?;
-        // The other pieces follow the kernel, so it is checked first.
+        // The other pieces follow the kernel, so the kernel is checked first.
         check_places(spec, ram_bytes, &pieces)?;
         let kernel_end = pieces
             .iter()
@@ -342,7 +342,7 @@ impl LinuxBoot {
             .map_err(|problem| self.dtb.error(format!("not a device tree: {problem}")))
     }
 
-    /// Checks that the tree is of this machine, if it names its machine.
+    /// Checks that the tree is for this machine, if it names a machine.
     fn check_machine(&self, tree: &Tree, machine: &Peripherals) -> Result<(), BootError> {
         let Some(other) = tree.root.texts("compatible").next() else {
             return Ok(());
@@ -454,9 +454,9 @@ fn kind(kernel: &Blob) -> Result<KernelKind, BootError> {
     }
 }
 
-/// Returns the address to which a zImage unpacks its kernel, if the address is fixed. It is a word in the literal pool
-/// of the code before the compressed part: 0x8000 above a multiple of 16 MB, which is no ARM immediate (Linux
-/// arch/arm/boot/compressed/head.S, `zreladdr`).
+/// Returns the address to which a zImage unpacks its kernel, if the address is fixed. The address is a word in the
+/// literal pool of the code before the compressed part. It is 0x8000 above a multiple of 16 MB, which is not an ARM
+/// immediate (Linux arch/arm/boot/compressed/head.S, `zreladdr`).
 fn place_of(zimage: &[u8]) -> Option<u32> {
     const MAGICS: [&[u8]; 5] = [
         b"\x1f\x8b\x08",

@@ -32,7 +32,7 @@ pub struct Edge {
 pub struct Ignored {
     /// Name in the machine file.
     pub name: String,
-    /// Reason why it is ignored.
+    /// Reason why the region is ignored.
     pub reason: String,
     /// Number of reads, which returned zero.
     pub reads: u64,
@@ -41,7 +41,7 @@ pub struct Ignored {
 }
 
 impl Ignored {
-    /// Makes a region without accesses.
+    /// Makes a region with no accesses so far.
     fn never(spec: &IgnoredSpec) -> Ignored {
         Ignored {
             name: spec.name.clone(),
@@ -69,7 +69,7 @@ pub struct SystemBus {
     ram_base: u32,
     map: Map,
     slots: Vec<Slot>,
-    /// Deadline of each slot. A vector of its own makes it fast to find the minimum.
+    /// Deadline of each slot, in a separate vector so that the minimum is found fast.
     deadlines: Vec<u64>,
     /// Result of [`Bus::next_event`](arm::Bus::next_event).
     next: u64,
@@ -91,7 +91,7 @@ pub struct SystemBus {
     raised: u32,
     /// Transfers of bus masters other than the core since the last [`SystemBus::take_transfers`].
     transfers: Vec<dma::Transfer>,
-    /// Whether a part is on the bus that is not in the machine file ([`SystemBus::attach`]).
+    /// Whether [`SystemBus::attach`] added a part that is not in the machine file.
     attached: bool,
     edges: Vec<Edge>,
     stop_on_edge: bool,

@@ -2,7 +2,7 @@
 //! Clock rates that a device tree gives to the board's parts (Linux Documentation/devicetree/bindings/clock).
 //!
 //! A kernel trusts its device tree. If a timer counted another clock than the tree names, the guest's time would
-//! silently run fast or slow. So the SP804 timers count the clock that the tree names.
+//! silently run fast or slow. Therefore, the SP804 timers count the clock that the tree names.
 
 use crate::fdt::{Node, Tree};
 use crate::spec::{DeviceSpec, Peripherals};

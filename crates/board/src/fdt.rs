@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Flattened device trees (Devicetree Specification 0.4, chapter 5): parsed as a whole, changed, and written again.
+//! Flattened device trees (Devicetree Specification 0.4, chapter 5): the whole tree is parsed, changed, and written
+//! again.
 
 /// A node: properties and children in the blob's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -227,7 +228,7 @@ impl Node {
         self.children.iter_mut().find(|n| fits(n))
     }
 
-    /// Returns the child with this name, and makes it if it does not exist.
+    /// Returns the child with this name. Makes it if it does not exist.
     pub fn child_or_new(&mut self, name: &str) -> &mut Node {
         let fits = |n: &Node| n.name == name || n.name.split('@').next() == Some(name);
         let at = self.children.iter().position(fits).unwrap_or_else(|| {

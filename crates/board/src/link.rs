@@ -2,8 +2,8 @@
 //! The full-duplex Ethernet cable between the board and a host. A frame takes the time of its bits, including
 //! preamble, checksum and the gap after it. A probe can stamp frames.
 //!
-//! Times on the wire are nanoseconds since power-on: a bit takes a whole number of them at 10 and at 100 Mbit/s. A
-//! frame reaches the board's controller with its last bit. The cable adds no delay.
+//! Times on the wire are nanoseconds since power-on. A bit takes a whole number of nanoseconds at 10 and at 100 Mbit/s.
+//! A frame reaches the board's controller with its last bit. The cable adds no delay.
 
 use crate::time::{self, Clock};
 use arm::Damaged;
@@ -79,7 +79,7 @@ pub enum Fate {
     /// The receiver filtered the frame. The board's controller filters by length and address, and filters all frames
     /// while its receiver is off. The host filters by length and checksum.
     Filtered,
-    /// The board's controller had no room for it.
+    /// The board's controller had no room for the frame.
     NoRoom,
     /// The receiver had no cable or no link.
     NoLink,
@@ -94,7 +94,7 @@ pub struct Frame {
     pub start_ns: u64,
     /// Time after the last bit of the checksum.
     pub end_ns: u64,
-    /// Contents, from the destination address on.
+    /// Contents, starting with the destination address.
     pub bytes: Vec<u8>,
     /// Whether the checksum is wrong.
     pub bad_checksum: bool,
@@ -116,7 +116,7 @@ pub struct Sent {
     pub start_ns: u64,
     /// Time after the last bit of the checksum.
     pub end_ns: u64,
-    /// Contents, from the destination address on.
+    /// Contents, starting with the destination address.
     pub bytes: Vec<u8>,
     /// Whether the checksum is wrong.
     pub bad_checksum: bool,
@@ -171,7 +171,7 @@ pub struct Probe {
 pub struct Link {
     clock: Clock,
     rate: Option<Rate>,
-    /// Frames on their way to the board, in order.
+    /// Frames that have not reached the board yet, in order.
     coming: VecDeque<Frame>,
     /// Time at which the wire to the board is free, ns.
     free_ns: u64,
@@ -206,7 +206,7 @@ impl Link {
         time::check([self.free_ns])
     }
 
-    /// Returns whether the cable is as it was made, apart from the record of past frames.
+    /// Returns whether the cable is in its initial state, apart from the record of past frames.
     pub(crate) fn is_bare(&self) -> bool {
         let nothing = self.coming.is_empty() && self.arrived.is_empty() && self.probe.is_none();
         nothing && self.rate == Some(Rate::Hundred) && !self.stop
@@ -232,7 +232,7 @@ impl Link {
         self.probe.as_ref()
     }
 
-    /// Returns the number of frames on their way to the board.
+    /// Returns the number of frames that have not reached the board yet.
     pub fn waiting(&self) -> usize {
         self.coming.len()
     }
@@ -260,7 +260,7 @@ impl Link {
         self.stop = stop;
     }
 
-    /// Plugs the cable in at `rate`, or unplugs it. Frames on their way are lost.
+    /// Plugs the cable in at `rate`, or unplugs it. Frames on the wire are lost.
     pub(crate) fn plug(&mut self, now: u64, rate: Option<Rate>) {
         self.rate = rate;
         self.free_ns = self.ns(now);
@@ -269,8 +269,8 @@ impl Link {
         }
     }
 
-    /// Sends a frame of the host at `not_before_ns`, or as soon after that as the wire is free. With `pad`, a frame
-    /// shorter than [`SHORTEST`] is filled up. Returns the time at which the frame starts, if there is a cable.
+    /// Sends a frame of the host at `not_before_ns`, or as soon after that as the wire is free. With `pad`, pads a
+    /// frame to at least [`SHORTEST`] bytes. Returns the time at which the frame starts, if there is a cable.
     pub(crate) fn send(
         &mut self,
         not_before_ns: u64,
@@ -319,7 +319,7 @@ impl Link {
         self.log(&frame);
     }
 
-    /// Records a frame that the board sent. Returns whether the run must stop for it.
+    /// Records a frame that the board sent. Returns whether the run must stop for the frame.
     pub(crate) fn sent(&mut self, sent: Sent) -> bool {
         let fate = match self.rate {
             Some(_) if sent.bad_checksum || sent.bytes.len() < SHORTEST => Fate::Filtered,
@@ -342,7 +342,8 @@ impl Link {
         self.stop && fate == Fate::Taken
     }
 
-    /// Takes the frames that the host received since the last call. They are kept only while runs stop for them.
+    /// Takes the frames that the host received since the last call. The cable keeps them only while runs stop for
+    /// frames.
     pub(crate) fn take_arrived(&mut self) -> Vec<Frame> {
         std::mem::take(&mut self.arrived)
     }

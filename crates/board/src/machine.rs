@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A whole board: core, bus, devices and loaded files, run in board time.
+//! A complete board: core, bus, devices and loaded files. It runs in board time.
 //!
 //! Equal specs, boots and calls give equal bytes, cycles and memory. `clone()` forks a machine. A snapshot is a
 //! machine as bytes.
@@ -29,7 +29,7 @@ pub enum SetupError {
     Part(String),
 }
 
-/// A board with power on.
+/// A board that is powered on.
 #[derive(Clone)]
 pub struct Machine<B: BoardBus = SystemBus> {
     cpu: Cpu<B>,
@@ -62,7 +62,7 @@ impl Machine {
 }
 
 impl<O: Observer> Machine<Observed<O>> {
-    /// Powers on a board with an observer, which is made when all files are in RAM.
+    /// Powers on a board with an observer. The observer is made when all files are in RAM.
     ///
     /// # Errors
     /// Fails as [`Machine::new`] does.
@@ -82,7 +82,7 @@ impl<O: Observer> Machine<Observed<O>> {
         &self.cpu.bus.observer
     }
 
-    /// Returns the observer, to change it.
+    /// Returns the observer mutably.
     pub fn observer_mut(&mut self) -> &mut O {
         &mut self.cpu.bus.observer
     }
@@ -103,7 +103,8 @@ impl<B: BoardBus> Machine<B> {
         }
         cpu.set_pc(start.pc);
         if start.decompressed {
-            // A decompressor sets round-robin replacement. Linux keeps it on cores whose set-up does not clear it.
+            // A decompressor sets round-robin replacement. Linux keeps this setting on cores whose set-up does not
+            // clear it.
             cpu.set_round_robin();
         }
         Ok(Machine::powered(cpu, spec))
@@ -118,7 +119,7 @@ impl<B: BoardBus> Machine<B> {
         }
     }
 
-    /// Runs until core cycle `cycle`, and at most one instruction longer. Ends earlier if there is a reason to stop.
+    /// Runs until core cycle `cycle`, or at most one instruction longer. Ends earlier if there is a reason to stop.
     pub fn run_until(&mut self, cycle: u64) -> Stop {
         if let Some(stop) = &self.ended {
             return stop.clone();
@@ -147,8 +148,7 @@ impl<B: BoardBus> Machine<B> {
         self.run_until(self.now().saturating_add(self.spec.cycles_of_ns(ns)))
     }
 
-    /// Runs until the console prints `pattern`, but not longer than until cycle `limit`. Earlier output does not
-    /// count.
+    /// Runs until the console prints `pattern`, but at most until cycle `limit`. Output before the call does not count.
     pub fn run_until_console(&mut self, pattern: &[u8], limit: u64) -> Stop {
         self.cpu.bus.system_mut().watch_console(Some(pattern));
         let stop = self.run_until(limit);

@@ -2,9 +2,10 @@
 //! RAM, and the time that accesses to the SDRAM take.
 //!
 //! Modelled: one open row per bank, row hits and misses, burst length, write set-up, and refresh. A refresh closes
-//! every row and occupies the SDRAM for tRC; it is computed from the cycle stamp of the next access. Banks interleave
-//! by row, and a burst stays within one row. While another bus master uses the memory, the core waits. Not modelled:
-//! power-down and the controller's own queues. All costs are converted to core cycles when the board is made.
+//! every row and occupies the SDRAM for tRC. The next access accounts for past refreshes, which follow from its cycle
+//! stamp. Banks interleave by row, and a burst stays within one row. While another bus master uses the memory, the core
+//! waits. Not modelled: power-down and the controller's own queues. All costs are converted to core cycles when the
+//! board is made.
 
 use crate::spec::SdramSpec;
 use arm::{BurstTime, Width};
@@ -34,7 +35,7 @@ const PADDING: usize = 16;
 /// snapshot may contain a longer wait.
 const LONGEST_WAIT: u64 = 1 << 31;
 
-/// In place of a row number: no row is open in the bank.
+/// Row number that means that no row is open in the bank.
 const CLOSED: u32 = u32::MAX;
 
 /// The RAM of a board. Offsets are bytes from its start.
@@ -47,9 +48,9 @@ pub struct Sdram {
     open_row: [u32; 8],
     next_refresh: u64,
     refresh_until: u64,
-    /// A bus master other than the core uses the memory until this cycle.
+    /// Cycle until which a bus master other than the core uses the memory.
     held_until: u64,
-    /// Later of `refresh_until` and `held_until`: earlier accesses wait.
+    /// The later of `refresh_until` and `held_until`. Accesses before this cycle wait.
     blocked_until: u64,
 }
 
@@ -130,7 +131,7 @@ impl Sdram {
         self.open_row = [CLOSED; 8];
     }
 
-    /// Gives the memory to another bus master until this cycle: earlier accesses of the core wait.
+    /// Gives the memory to another bus master until this cycle. Accesses of the core before this cycle wait.
     pub(crate) fn hold(&mut self, until: u64) {
         self.held_until = self.held_until.max(until);
         self.blocked_until = self.refresh_until.max(self.held_until);
@@ -199,7 +200,7 @@ impl Sdram {
             + self.timing.words[words.len().min(BURST)]
             + self.row_extra(now, offset);
         let to = &mut self.words_mut()[offset as usize / 4..][..words.len()];
-        // Most bursts have four or eight words, too few for a call of memcpy.
+        // Most bursts have four or eight words, which are too few for a call of memcpy.
         let (fours, rest) = words.as_chunks::<4>();
         let (to_fours, to_rest) = to.as_chunks_mut::<4>();
         for (to, four) in to_fours.iter_mut().zip(fours) {

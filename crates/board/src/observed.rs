@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A board's bus with an observer: the core reports its events to an [`Observer`].
 //!
-//! The plain [`SystemBus`] has no code for observers, not even a test whether there is one.
+//! The plain [`SystemBus`] contains no code for observers, not even a check for an observer.
 
 use crate::bus::SystemBus;
 use crate::bus::dma::Transfer;
@@ -16,14 +16,14 @@ pub trait BoardBus: Bus {
     /// Returns RAM, devices and console.
     fn system(&self) -> &SystemBus;
 
-    /// Returns RAM, devices and console, to change them.
+    /// Returns RAM, devices and console mutably.
     fn system_mut(&mut self) -> &mut SystemBus;
 
-    /// Returns the reason to end the run, if there is one. Clears it unless it is final.
+    /// Returns the reason to end the run, if there is one. Clears the reason unless it is final.
     fn take_stop(&mut self) -> Option<Stop>;
 
-    /// Calls [`Cpu::run`]. The call is compiled in this crate, so that the core is optimised even when the calling
-    /// crate is compiled without optimisation.
+    /// Calls [`Cpu::run`]. This crate compiles the call, so that the core is optimised even when the calling crate is
+    /// compiled without optimisation.
     fn run_core(cpu: &mut Cpu<Self>, limit: u64) -> Exit
     where
         Self: Sized;
@@ -64,7 +64,7 @@ pub trait Observer: 'static + Clone {
     fn raised(&mut self, _now: u64, _lines: u32) {}
 
     /// Takes a transfer between memory and a bus master other than the core. This method has no default, so that an
-    /// observer that passes events on cannot forget to pass on transfers.
+    /// observer that forwards events cannot forget to forward transfers.
     fn transferred(&mut self, transfer: &Transfer) -> Reaction;
 
     /// Runs the core as [`BoardBus::run_core`] does, with this observer.
@@ -80,7 +80,7 @@ pub struct Observed<O> {
     /// The observer of the bus.
     pub observer: O,
     stopping: bool,
-    /// Whether a bus master wrote to a descriptor: the core drops its translations at its next event.
+    /// Whether a bus master wrote to a descriptor. If so, the core drops its translations at its next event.
     drops: bool,
 }
 
@@ -95,13 +95,13 @@ impl<O: Observer> Observed<O> {
         }
     }
 
-    /// Cancels the stop that the observer asked for.
+    /// Cancels the stop that the observer requested.
     pub fn go_on(&mut self) {
         self.stopping = false;
     }
 }
 
-/// Saves the bus without its observer, which is no part of the machine's state.
+/// Saves the bus without its observer, which is not part of the machine's state.
 impl<O: Observer> State for Observed<O> {
     fn save(&self, to: &mut Vec<u8>) {
         self.system.save(to);

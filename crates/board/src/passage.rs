@@ -6,7 +6,7 @@ use crate::bus::dma::Transfer;
 use crate::observed::{Observed, Observer};
 use arm::{Context, Cpu, Event, Exit, Reaction};
 
-/// Counts executions of the instruction at a virtual address, and stops the board at the wanted one.
+/// Counts executions of the instruction at a virtual address, and stops the board at the wanted execution.
 #[derive(Clone, Copy, Debug)]
 pub struct Passage {
     pc: u32,
@@ -16,7 +16,7 @@ pub struct Passage {
 }
 
 impl Passage {
-    /// Waits for the `nth` execution at `pc` from now on, in any process. The first execution is number 1.
+    /// Waits for the `nth` execution at `pc`, counted from now, in any process. The first execution is number 1.
     pub fn new(pc: u32, nth: u64) -> Passage {
         Passage {
             pc,

@@ -45,7 +45,7 @@ pub enum Stop {
     Frame,
     /// A breakpoint was reached.
     Breakpoint,
-    /// The observer asked for the stop.
+    /// The observer requested the stop.
     Observer,
     /// The guest reset the board.
     Reset,
@@ -66,7 +66,7 @@ pub enum Stop {
     },
     /// The core executed a system control coprocessor operation that its model does not cover.
     UnmodelledCp15 {
-        /// `opc1, CRn, CRm, opc2`: one byte each, most significant first. An `opc1` from 8 on stands for CP14.
+        /// `opc1, CRn, CRm, opc2`: one byte each, most significant first. An `opc1` of 8 or more stands for CP14.
         operation: u32,
     },
     /// The wires of the machine file form a loop whose levels do not settle.
@@ -140,7 +140,7 @@ impl Stop {
         }
     }
 
-    /// Returns lines that say what to do next. Intended stops have none.
+    /// Returns lines that say what to do next. Intended stops have no such lines.
     pub fn help(&self) -> &'static [&'static str] {
         match self {
             Stop::Limit => &["raise --limit (seconds of board time)"],

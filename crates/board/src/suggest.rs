@@ -36,7 +36,7 @@ pub fn nearest<'a, S: AsRef<str>>(typed: &str, names: &'a [S]) -> Option<&'a str
     near.map(|(_, _, _, name)| name)
 }
 
-/// Fewest letters that count as the beginning of a name.
+/// Minimum number of letters that count as the beginning of a name.
 const BEGINNING: usize = 3;
 
 #[cfg(test)]
@@ -59,7 +59,7 @@ mod tests {
             "; there is only \"sam9263\""
         );
         assert_eq!(did_you_mean("x", &[] as &[&str]), "");
-        // Two slips from the first, three letters short of the second.
+        // Two slips from the first name, three letters missing from the second.
         let cores = ["arm920t", "arm926ejs"];
         assert_eq!(nearest("arm926", &cores), Some("arm926ejs"));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One clock: core cycles since power-on. Device clocks are exact ratios of it.
+//! One clock: core cycles since power-on. Device clocks have exact ratios to this clock.
 
 use arm::Damaged;
 

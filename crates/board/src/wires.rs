@@ -78,8 +78,8 @@ impl Wires {
         self.drivers.len()
     }
 
-    /// Passes on that the outputs in `changed` of device `from` have changed. Returns each sink whose level changes,
-    /// with its new level.
+    /// Propagates the changes of the outputs in `changed` of device `from`. Returns each sink whose level changes, with
+    /// its new level.
     pub fn drive(&mut self, from: usize, outputs: u32, changed: u32) -> Vec<(Sink, bool)> {
         let mut moved = Vec::new();
         for d in &self.drivers {

@@ -19,7 +19,7 @@ use board::machine::Machine;
 use board::random::Random;
 use board::{Observed, Observer};
 
-/// Pin of the probed port that chaos toggles. A driver that requested interrupts for edges of this pin gets an
+/// Pin of the probed port that chaos toggles. A driver that has requested interrupts for the edges of this pin gets an
 /// interrupt.
 pub const PIN: u8 = 7;
 
@@ -64,7 +64,7 @@ impl Window {
     }
 }
 
-/// Places of a kernel, from its symbols. A window is not drawn if the places that it needs are unknown.
+/// Places of a kernel, from its symbols. Without the places of a window, chaos does not draw that window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
     /// Entry of `__switch_to()` (the task in r2 runs next), address of the running task, and offset of the preemption
@@ -88,11 +88,11 @@ pub struct Point {
     pub cycle: u64,
 }
 
-/// An interrupted kernel instruction, and how a process other than the woken one next entered the kernel: a system call
-/// number, or [`FAULT`].
+/// An interrupted kernel instruction, and the next entry into the kernel by a process other than the woken one: a
+/// system call number, or [`FAULT`].
 pub type Interleaving = (u32, u32);
 
-/// A data or prefetch abort, in place of a system call number.
+/// Stands for a data or prefetch abort where a system call number is expected.
 pub const FAULT: u32 = u32::MAX;
 
 /// Bits M4:M0 of user mode.
@@ -110,17 +110,17 @@ struct Drawn {
     /// instruction.
     from: u64,
     until: u64,
-    /// Occasions outside the zone do not count.
+    /// Whether occasions outside the zone are ignored.
     focused: bool,
     /// Whether the occasion has come and `delay` is counting.
     counting: bool,
 }
 
-/// Handling of the last interrupt. Gaps do not include this time.
+/// Handling of the last interrupt. The handling time is not part of a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rest {
     Over,
-    /// The interrupt came in this cycle. The flag says whether the task that the interrupt wakes has run.
+    /// Cycle in which the interrupt came, and whether the task that it wakes has run.
     Since(u64, bool),
 }
 
@@ -141,11 +141,11 @@ pub struct Chaos<O> {
     powers: u64,
     /// Cycles to wait for an occasion.
     wait: u64,
-    /// One gap in this many is a pause; 1: no pauses.
+    /// One gap in this many is a pause. With 1, there are no pauses.
     pauses: u64,
     /// Longest pause, in cycles.
     pause: u64,
-    /// Longest rest, in cycles, whichever task runs.
+    /// Maximum rest, in cycles, for any running task.
     longest: u64,
     rest: Rest,
     /// One in every `sieve` places counts. `salt` selects these places.
@@ -163,7 +163,7 @@ pub struct Chaos<O> {
 }
 
 impl<O> Chaos<O> {
-    /// Returns a chaos without interrupts, until [`Chaos::begin`].
+    /// Returns a [`Chaos`] that raises no interrupts before [`Chaos::begin`].
     pub fn new(inner: O) -> Chaos<O> {
         Chaos {
             inner,
@@ -211,8 +211,8 @@ impl<O> Chaos<O> {
         self.powers = 3 + self.random.below(5);
         self.wait = (cpu_hz / 10_000) << self.random.below(3);
         self.longest = cpu_hz / 2000;
-        // In some seeds, one gap in eight lasts up to 5 ms, so that a process that ran early because of an interrupt
-        // can finish.
+        // In some seeds, one gap in eight lasts up to 5 ms. A process that ran early because of an interrupt can then
+        // finish.
         self.pause = cpu_hz / 200;
         self.pauses = [1, 1, 8][self.random.below(3) as usize];
         self.rest = Rest::Over;

@@ -23,7 +23,7 @@ pub struct Reached {
 }
 
 impl Reached {
-    /// Returns a range of `bytes` from the address `base` on, with no word executed.
+    /// Returns a range of `bytes` that starts at the address `base`, with no word executed.
     pub fn new(base: u32, bytes: u32) -> Reached {
         let count = bytes / 4;
         Reached {

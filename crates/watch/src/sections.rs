@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sections of code with preemption off: how long they last, and which code begins them. They are derived from the
-//! preemption count that Linux keeps in each task.
+//! Sections of code with preemption off: how long they last, and which code begins them. The observer derives them from
+//! the preemption count that Linux keeps in each task.
 //!
 //! The observer ([`board::Observer`]) changes nothing. A section begins with the store that makes the count of the
-//! current task non-zero, and ends with the store that makes it 0. A task switch within a section does not end it. The
-//! idle task always has preemption off: a section begins where the idle task calls the scheduler, and a section ends
-//! with a switch to the idle task. The time of interrupts in a section is not part of the section's time. An interrupt
-//! outside a section is a section of its own.
+//! current task non-zero, and ends with the store that makes it 0. A task switch within a section does not end the
+//! section. The idle task always has preemption off: a section begins where the idle task calls the scheduler, and a
+//! section ends with a switch to the idle task. The time of interrupts in a section is not part of the section's time.
+//! An interrupt outside a section is a separate section.
 
 use std::collections::BTreeMap;
 
@@ -94,7 +94,7 @@ pub struct Sections {
     calls: Calls,
     task: u32,
     open: Option<Open>,
-    /// Calls in the open section: an instruction and the cycles of each.
+    /// Calls in the open section, each with an instruction and its cycles.
     spent: BTreeMap<Node, (u32, u64)>,
     /// Current call, and the cycle of its start.
     within: (Node, u64),
@@ -102,7 +102,7 @@ pub struct Sections {
 }
 
 impl Sections {
-    /// Returns an observer of a kernel on which `task` runs, with preemption on, or the idle task.
+    /// Returns an observer of a kernel that runs `task`, with preemption on, or the idle task.
     pub fn new(kernel: Preemption, task: u32) -> Sections {
         Sections {
             kernel,

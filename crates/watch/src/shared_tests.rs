@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A program and a device that the board's own tests have, for the tests of this crate.
+//! A program and a device from the tests of the board, for the tests of this crate.
 
 #[path = "../../board/src/machine/busy_tests.rs"]
 pub(crate) mod busy;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! System control coprocessor: effects of its registers and operations. Their numbers are a core's own, one
-//! [`Row`] each (`model/`).
+//! System control coprocessor: effects of its registers and operations. Each core has its own register numbers, one
+//! [`Row`] for each (`model/`).
 //!
-//! Operands of operations by address are MVAs; the FCSE does not relocate them. The run ends at a read of a
-//! write-only register, a write of a read-only register, an access to a register that the manual does not
-//! list, and at debug bits that would change what the core does. Nothing is guessed.
+//! Operands of operations by address are MVAs; the FCSE does not relocate them. The run ends at a read of a write-only
+//! register, at a write of a read-only register, at an access to a register that the manual does not list, and at debug
+//! bits that would change the core's behaviour. The model guesses nothing.
 
 use crate::addr::Mva;
 use crate::bus::Bus;
@@ -27,7 +27,7 @@ pub(crate) struct Row<B: Bus> {
     opc2: (u32, u32),
     read: Option<fn(&mut Cpu<B>) -> u32>,
     write: Option<fn(&mut Cpu<B>, u32)>,
-    /// Bits that may be written as one.
+    /// Bits that software may set.
     modelled: u32,
 }
 
@@ -79,7 +79,7 @@ impl<B: Bus> Row<B> {
         self
     }
 
-    /// Limits the bits that may be written as one; other ones end the run.
+    /// Limits the bits that software may set. A one in any other bit ends the run.
     pub const fn modelled(mut self, bits: u32) -> Row<B> {
         self.modelled = bits;
         self
@@ -221,7 +221,7 @@ impl<B: Bus> Cpu<B> {
         self.cp15.sctlr >> 13 & 1 != 0
     }
 
-    /// Whether loads of the pc take the Thumb bit: on ARMv5 with SCTLR.L4 clear.
+    /// Whether loads of the pc select the Thumb state by bit 0, as on ARMv5 with SCTLR.L4 clear.
     pub(crate) fn loads_interwork(&self) -> bool {
         self.config.core.version > Version::V4 && self.cp15.sctlr >> 15 & 1 == 0
     }
@@ -260,7 +260,7 @@ impl<B: Bus> Cpu<B> {
         self.cp15.ttb = value & 0xffff_c000;
         self.counters.ttb_writes += 1;
         if B::OBSERVED {
-            // Makes an observer receive the next use of entries from the old tables.
+            // An observer then receives the next use of each entry from the old tables.
             self.memory.drop_translations();
         }
         self.control_changed();

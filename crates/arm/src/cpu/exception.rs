@@ -13,7 +13,7 @@ pub enum Exception {
     Undefined,
     /// SWI (SVC).
     Swi,
-    /// An instruction could not be fetched, or BKPT.
+    /// An instruction could not be fetched, or BKPT was executed.
     PrefetchAbort,
     /// A load or store faulted.
     DataAbort,

@@ -8,8 +8,8 @@ use crate::observe::Cause;
 
 /// Pending results, as four sets of registers:
 ///
-/// - bits 47:32, where an [`Op`] has the registers that it uses: a use by the next instruction stalls one
-///   cycle;
+/// - bits 47:32, which are also an [`Op`]'s bits for the registers that it uses: a use by the next instruction stalls
+///   one cycle;
 /// - bits 63:48: a use by the next instruction stalls two cycles, a use by the one after it stalls one;
 /// - bits 31:16, a subset of 47:32: a store of the register does not stall;
 /// - bits 15:0, a subset of 47:32: an accumulation onto the register does not stall.
@@ -19,8 +19,8 @@ pub(crate) struct Interlock(pub(super) u64);
 impl Interlock {
     pub(crate) const NONE: Interlock = Interlock(0);
 
-    /// Returns the interlock for loads; `registers` has the set for bits 47:32 in its low half and that for
-    /// bits 63:48 in its high half.
+    /// Returns the interlock for loads; `registers` has the set for bits 47:32 in its low half and the set for bits
+    /// 63:48 in its high half.
     #[inline(always)]
     pub(crate) fn after(registers: u32) -> Interlock {
         Interlock(u64::from(registers) << 32)
@@ -39,14 +39,14 @@ impl Interlock {
         Interlock(0x1_0001_0001 << register)
     }
 
-    /// Returns the interlock one instruction later. No store and no accumulation waits for the rest.
+    /// Returns the interlock one instruction later. Stores and accumulations do not wait for the results that remain.
     #[inline]
     fn later(self) -> Interlock {
         Interlock((self.0 >> 48) * 0x1_0001_0001)
     }
 
-    /// Whether all pending results are loaded words. This is the usual case: the next instruction waits one
-    /// cycle for them, at whatever stage it needs them, and no later instruction waits.
+    /// Whether all pending results are loaded words. In this usual case the next instruction waits one cycle, whichever
+    /// stage needs the word, and later instructions do not wait.
     #[inline(always)]
     fn is_of_words(self) -> bool {
         self.0 & !(0xffff << 32) == 0
@@ -66,7 +66,7 @@ impl Interlock {
         };
         let first = self.0 >> 32;
         let early = u64::from(operands.early);
-        // A load's result is available in the Write stage, whatever its width (`DDI0165B p. 8-22`).
+        // A load's result of any width is available in the Write stage (`DDI0165B p. 8-22`).
         let late = u64::from(operands.accumulated) & !self.0
             | u64::from(operands.stored) & !(self.0 >> 16);
         let stall = u64::from((early | late) & first & 0xffff != 0);
@@ -138,7 +138,7 @@ impl<B: Bus> Cpu<B> {
         self.wait_by_stage_and_execute_any(op);
     }
 
-    /// Executes any operation with pending results or operands of different stages. A separate function, so
+    /// Executes any operation with pending results or operands of different stages. This is a separate function, so
     /// that `wait_by_stage_and_execute` needs no stack frame.
     #[inline(never)]
     fn wait_by_stage_and_execute_any(&mut self, op: Op<B>) {
@@ -169,9 +169,9 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Executes an operation on a core with a scoreboard. Pending results arrive during everything that takes
-    /// time, memory accesses included. After an operation of one cycle, earlier results due one cycle later
-    /// are still pending; after a longer one, none are.
+    /// Executes an operation on a core with a scoreboard. Pending results arrive while the core does anything that
+    /// takes time, including memory accesses. After an operation of one cycle, results due one cycle later are still
+    /// pending. After a longer operation, no earlier result is pending.
     fn execute_beside(&mut self, op: Op<B>, passed: bool, pending: Interlock) {
         let before = self.cycles;
         self.interlock = Interlock::NONE;
@@ -185,7 +185,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Accounts for a next instruction that came `cycles` late.
+    /// Updates the pending results when the next instruction arrives `cycles` late.
     pub(crate) fn wait_for_instruction(&mut self, cycles: u64) {
         if cycles > 0 && self.behaviour().scoreboard {
             let soon = if cycles == 1 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The saved state of the core, taken between two calls of [`Cpu::run`].
 //!
-//! Decoded operations are not saved; the restore finds them again by their words. The current line is saved,
-//! because its operations execute without another lookup in cache and TLB until the core leaves it.
+//! Decoded operations are not saved; a restore looks them up by their words. The current line is saved, because its
+//! operations execute without another lookup in cache and TLB until the core leaves the line.
 
 use super::Cpu;
 use crate::bus::{Bus, Signals};
@@ -31,13 +31,12 @@ crate::state!(
     => restored
 );
 
-/// Bound for clocks and counters. Reaching it takes a core many years, and values below it leave room for
-/// additions.
+/// Bound for clocks and counters. A core needs many years to reach it, and values below it leave room for additions.
 const LATEST: u64 = 1 << 56;
 
 impl<B: Bus> Cpu<B> {
-    /// Moves the core, between two calls of [`Cpu::run`], to another bus that `wrap` makes of its own. The
-    /// core continues with the same bytes and cycles if that bus does.
+    /// Moves the core, between two calls of [`Cpu::run`], to another bus, which `wrap` makes from the current bus. If
+    /// the new bus keeps contents and timing, the core continues with the same bytes and cycles.
     pub fn on_bus<C: Bus>(self, wrap: impl FnOnce(B) -> C) -> Cpu<C> {
         let undecoded = Op::undecoded(Cpu::<C>::decode_and_execute);
         let mut cpu = Cpu {
@@ -63,7 +62,7 @@ impl<B: Bus> Cpu<B> {
             cp15: self.cp15,
             counters: self.counters,
         };
-        // Makes an observer receive the next use of each translation.
+        // An observer then receives the next use of each translation.
         cpu.memory.drop_translations();
         let found = cpu.find_slot();
         assert!(found.is_ok(), "the current line is in the I-cache");
@@ -95,7 +94,8 @@ mod tests {
     use crate::tests::bus::{ObservedBus, TestBus};
     use crate::tests::core::{mapped, mapped_on, steps};
 
-    /// The saved state may be damaged: Thumb operations have other slots than A32 operations, and fewer.
+    /// A damaged state can have the wrong instruction set state. Thumb operations have separate slots, and fewer of
+    /// them.
     #[test]
     fn a_current_line_of_another_state_than_the_cores_is_refused() {
         let mut cpu = mapped();
@@ -121,7 +121,7 @@ mod tests {
         }
     }
 
-    /// An observer receives the next use of each translation; within its line the core needs none.
+    /// An observer receives the next use of each translation. Within the current line, the core needs no translation.
     #[test]
     fn on_another_bus_the_core_goes_on_in_its_line_and_has_no_translation_at_hand() {
         let mut cpu = mapped();

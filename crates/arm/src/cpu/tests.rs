@@ -7,7 +7,7 @@ use crate::memory::debug::Watchpoint;
 use crate::tests::bus::{ObservedBus, TestBus};
 use crate::tests::core::{COARSE, FINE, arm, machine, mapped, mapped_on, steps};
 
-/// For the tests of other folders.
+/// Helpers for the tests of other folders.
 impl<B: Bus> Cpu<B> {
     pub(crate) fn is_waiting(&self) -> bool {
         self.waiting
@@ -37,7 +37,7 @@ impl<B: Bus> Cpu<B> {
 #[test]
 fn code_continues_in_the_next_tiny_page_wherever_it_is_mapped() {
     let mut cpu = mapped();
-    // Tiny pages at 128 KB and at 192 KB, at consecutive virtual addresses.
+    // Maps consecutive virtual addresses to tiny pages at 128 KB and at 192 KB.
     cpu.bus.put(FINE, &[0x2_003f, 0x3_003f]);
     cpu.bus.put(0x2_0000, &[0xea00_00fe]); // b .+0x400
     cpu.bus.put(0x2_0400, &[0xe3a0_0001]); // mov r0, #1
@@ -50,7 +50,7 @@ fn code_continues_in_the_next_tiny_page_wherever_it_is_mapped() {
 #[test]
 fn code_does_not_go_on_into_a_quarter_that_it_may_not_read() {
     let mut cpu = mapped();
-    // AP 2 in the first quarter and 1 in the others.
+    // AP 2 in the first quarter and AP 1 in the other quarters.
     cpu.bus.put(COARSE, &[0x2_056e]);
     cpu.bus.put(0x2_0000, &[0xea00_00fe]); // b .+0x400
     cpu.set_pc(0x10_0000);
@@ -116,8 +116,8 @@ fn a_watchpoint_elsewhere_changes_no_cycle_when_code_loses_its_translation() {
     assert_eq!(after(&[elsewhere]), after(&[]));
 }
 
-/// Cycles for which the code waits for operands. r1 is an address in memory, r14 is the address of the code's
-/// seventh word, and the condition is EQ.
+/// Returns the cycles for which the code waits for operands. r1 is an address in memory, and r14 is the address of the
+/// code's seventh word. The condition EQ passes.
 fn stalls(code: &[u32]) -> u64 {
     let mut cpu = mapped();
     cpu.bus.put(0x2_0000, code);
@@ -166,10 +166,10 @@ fn the_second_stall_of_a_byte_is_over_after_a_longer_instruction() {
     }
 }
 
-/// Returns a core at address 0x100 of PID 0. Its first page is another page under PID 1 and another one under
-/// PID 2. r1 and r2 hold these PIDs. Each page has an instruction at 0x18 that moves the page's number to r3,
-/// and instructions at 0x108 to 0x110 that move it to r3 to r5. The numbers are 0x10 under PID 0, 0x11 and
-/// 0x12.
+/// Returns a core at address 0x100 of PID 0. PIDs 0, 1 and 2 each map their first page to a different physical page. r1
+/// and r2 hold PIDs 1 and 2. Each page has an instruction at 0x18 that moves the page's number to r3, and instructions
+/// at 0x108 to 0x110 that move it to r3, r4 and r5. The numbers are 0x10 under PID 0, 0x11 under PID 1 and 0x12 under
+/// PID 2.
 fn with_three_pids(code: &[u32]) -> Cpu<TestBus> {
     let mut cpu = mapped();
     for pid in 0..3 {
@@ -207,7 +207,7 @@ fn each_fetch_is_under_the_pid_of_three_instructions_before() {
     let mut cpu = with_three_pids(&[WRITE_PID_1, WRITE_PID_2]);
     steps(&mut cpu, 5);
     assert_eq!(cpu.r[3..6], [0x10, 0x11, 0x12]);
-    // mov r0, r0 before it.
+    // The second core executes mov r0, r0 before the write of PID 2.
     let mut cpu = with_three_pids(&[0xe1a0_0000, WRITE_PID_2]);
     steps(&mut cpu, 5);
     assert_eq!(cpu.r[3..6], [0x10, 0x10, 0x12]);
@@ -354,7 +354,7 @@ fn a_debugger_sees_what_waits_to_be_written_and_writes_behind_it() {
     // No mapping.
     assert_eq!(cpu.debug_read(Mva(0x7000_0000)), None);
     assert!(!cpu.debug_write(Mva(0x7000_0000), 1));
-    // Without the MMU addresses are physical.
+    // Without the MMU, addresses are physical.
     cpu.cp15_write(0, 1, 0, 0, 0);
     assert_eq!(cpu.debug_read(cpu.debug_mva(Va(0x101))), Some(0xaa));
 }

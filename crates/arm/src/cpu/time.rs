@@ -82,8 +82,8 @@ mod tests {
     use crate::tests::bus::{ObservedBus, TestBus};
     use crate::tests::core::{mapped_on, steps};
 
-    /// Causes and cycles of the last of some instructions. r1 points to a cacheable page, r2 to a buffered
-    /// one, r3 to one that is neither, and the condition is EQ.
+    /// Returns the causes and cycles of the last instruction of `code`. r1 points to a cacheable page, r2 to a buffered
+    /// page, and r3 to a page that is neither. The condition EQ passes.
     fn spent(code: &[u32]) -> Vec<(Cause, i64)> {
         let mut ram = TestBus::new(1 << 20);
         ram.put(0x2_0000, code);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Saved state of the I-cache: address, state and words of each line, and the prefetch buffer. The slots of a
-//! line's operations are found again.
+//! Saved state of the I-cache: address, state and words of each line, and the prefetch buffer. A restore looks up the
+//! slots of a line's operations.
 
 use super::{Filled, ICache, VALID};
 use crate::addr::Mva;

@@ -59,7 +59,7 @@ pub(super) fn load<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     Op::new(exec, insn, 1 << rn(insn), cycles(insn, core))
 }
 
-/// Whether a loaded base overrides the write-back: if it is the last of several registers.
+/// Whether a loaded base overrides the write-back. It does if the base is the last of several registers.
 fn is_base_kept(insn: u32) -> bool {
     let after_base = list(insn) >> rn(insn);
     is_base_in_list(insn) && after_base == 1 && list(insn).count_ones() > 1
@@ -79,8 +79,7 @@ pub(super) fn store<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     Op::new(exec, insn, store_uses(insn), cycles(insn, core))
 }
 
-/// Registers that a store waits for at issue. Of the stored registers this is only the first; later ones
-/// cannot stall.
+/// Registers that a store waits for at issue: the base and the first stored register. Later registers cannot stall.
 fn store_uses(insn: u32) -> u32 {
     let first = list(insn) & list(insn).wrapping_neg();
     1 << rn(insn) | first
@@ -141,7 +140,7 @@ impl<B: Bus> Cpu<B> {
     }
 }
 
-/// Marks the last loaded word as pending. A single word has the instruction's second cycle to arrive.
+/// Marks the last loaded word as pending. A single word arrives during the instruction's second cycle.
 #[inline(always)]
 fn pend_last<B: Bus>(cpu: &mut Cpu<B>, list: u32) {
     if !list.is_power_of_two() {
@@ -168,7 +167,7 @@ fn execute_load<B: Bus, const PRE: bool, const UP: bool, const WRITE_BACK: bool>
     pend_last(cpu, list);
 }
 
-/// Executes the load by the slow path. Nothing has been done before.
+/// Executes the load by the slow path, from the start.
 #[inline(never)]
 fn execute_load_slowly<B: Bus, const PRE: bool, const UP: bool, const WRITE_BACK: bool>(
     cpu: &mut Cpu<B>,
@@ -202,7 +201,7 @@ fn execute_load_pc_if<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     }
 }
 
-/// r15 is in the list: branches and may change the state, or with ^ returns from an exception.
+/// Loads a list that contains r15. Branches and may change the state; with ^, returns from an exception.
 fn execute_load_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let count = list(insn).count_ones();
@@ -241,7 +240,7 @@ fn execute_load_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.spend(Cause::Instruction, more - more.min(to_pc));
 }
 
-/// Loads registers of User mode. The base is the current mode's.
+/// Loads registers of User mode. The base register is the current mode's.
 fn execute_load_user<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let count = list(insn).count_ones();
@@ -276,7 +275,7 @@ fn execute_store<B: Bus, const PRE: bool, const UP: bool>(cpu: &mut Cpu<B>, op: 
     }
 }
 
-/// Executes the store by the slow path. Nothing has been done before.
+/// Executes the store by the slow path, from the start.
 #[inline(never)]
 fn execute_store_slowly<B: Bus, const PRE: bool, const UP: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let list = list(op.insn());
@@ -294,7 +293,7 @@ fn execute_store_slowly<B: Bus, const PRE: bool, const UP: bool>(cpu: &mut Cpu<B
     }
 }
 
-/// Stores registers of User mode. The base is the current mode's.
+/// Stores registers of User mode. The base register is the current mode's.
 fn execute_store_user<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let count = list(insn).count_ones();
@@ -329,7 +328,7 @@ mod tests {
     use crate::tests::bus::TestBus;
     use crate::tests::core::{HERE, arm, machine};
 
-    /// Returns a core with words 1, 2, 3... at 0x100; r8 points between them.
+    /// Returns a core with words 1, 2, 3... at 0x100; r8 points into them.
     fn with_words() -> Cpu<TestBus> {
         let mut cpu = machine();
         cpu.bus.put(0x100, &[1, 2, 3, 4, 5, 6, 7, 8]);

@@ -28,7 +28,7 @@ impl<B: Bus> Cpu<B> {
         self.jump(target & !align);
     }
 
-    /// Every branch comes here. A branch to the next instruction flushes the pipeline, too.
+    /// Flushes the pipeline and branches. Every branch calls this function, even a branch to the next instruction.
     #[inline(always)]
     pub(crate) fn jump(&mut self, target: u32) {
         if target == self.pc {
@@ -78,7 +78,7 @@ fn b<B: Bus, const LINK: bool>(insn: u32, core: &Core) -> Op<B> {
         return op.with_cond(ALWAYS);
     }
     if !LINK && insn >> 28 != ALWAYS {
-        // The host then needs one branch for the condition, and none for whether there is a condition.
+        // The host then tests only the condition, and not whether the operation has a condition.
         return Op::new(execute_b_if, insn, 0, core.timing.branch).with_cond(ALWAYS);
     }
     Op::new(execute_b::<B, LINK>, insn, 0, core.timing.branch)
@@ -130,7 +130,7 @@ fn blx<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     Op::new(execute_blx, insn, 0, core.timing.branch)
 }
 
-/// Always changes from A32 to Thumb. The H bit is bit 1 of the target.
+/// Executes BLX, which always changes from A32 to Thumb. The H bit is bit 1 of the target.
 fn execute_blx<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let half = u32::from(bit(op.insn(), 24)) << 1;
     let target = cpu.r[15].wrapping_add(distance(op.insn())) | half;

@@ -46,8 +46,8 @@ fn mcr<B: Bus>(insn: u32, core: &Core) -> Op<B> {
 }
 
 impl<B: Bus> Cpu<B> {
-    /// Takes the undefined exception of an instruction that no coprocessor accepts. The exception entry has
-    /// the whole cost, as without a coprocessor.
+    /// Takes the undefined exception of an instruction that no coprocessor accepts. All cycles are charged at the
+    /// exception entry, as for an instruction without a coprocessor.
     #[cold]
     pub(crate) fn refuse(&mut self, op: Op<B>) {
         self.save(op.cycles());

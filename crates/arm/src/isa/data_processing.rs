@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! AND to MVN (ARM ARM A3.4, A5.1).
 //!
-//! The code has one copy for each opcode, S bit and kind of operand 2. Writes of the pc have their own copy:
-//! they are rare, branch, and with S return from an exception.
+//! The code has one copy for each opcode, S bit and kind of operand 2. Writes of the pc have their own copy, because
+//! they are rare and they branch. With S, they return from an exception.
 
 use super::shifter::{kind, operand, operand_kind, operand_of_any_kind, operand_uses};
 use super::{Exec, Op, bit, rd, rn};
@@ -129,7 +129,7 @@ fn execute<B: Bus, const OP: u32, const S: bool, const KIND: u32>(cpu: &mut Cpu<
 /// For writes of the pc, the manual's timing table counts RSC among the logical operations.
 const RSC: u32 = 7;
 
-/// Rd is r15: branches, or with S returns from an exception.
+/// Writes r15: branches or, with S, returns from an exception.
 fn execute_to_pc<B: Bus, const OP: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     let (operand, carry) = operand_of_any_kind(cpu, op.insn());
     let (target, _) = compute::<OP>(cpu.r[rn(op.insn())], operand, carry, cpu.flags);
@@ -156,7 +156,7 @@ fn execute_to_pc<B: Bus, const OP: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.spend(Cause::Branch, all - beside);
 }
 
-/// The ALU. Returns the result and the flags, including Q, for the case that they are set.
+/// The ALU. Returns the result, and the flags (including Q) that an instruction with S sets.
 #[inline(always)]
 fn compute<const OP: u32>(n: u32, operand: u32, carry: u32, flags: u32) -> (u32, u32) {
     let carry_in = flags >> 29 & 1;
@@ -181,7 +181,7 @@ fn logical(result: u32, carry: u32, flags: u32) -> (u32, u32) {
     (result, flags & (V | Q) | carry & C | sign_and_zero(result))
 }
 
-/// Returns `a + b + carry` and its flags. Subtraction passes the complement.
+/// Returns `a + b + carry` and its flags. For a subtraction, the caller passes the complement of the second operand.
 #[inline(always)]
 fn arithmetic(a: u32, b: u32, carry: u32, flags: u32) -> (u32, u32) {
     let wide = u64::from(a) + u64::from(b) + u64::from(carry);

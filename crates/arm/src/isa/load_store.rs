@@ -167,7 +167,7 @@ fn execute<B: Bus, const WHAT: u32, const INDEX: u32, const UP: bool, const KIND
     finish::<B, INDEX>(cpu, insn, moved, loaded, is_late(WHAT) || va & 3 != 0);
 }
 
-/// Executes the transfer by the slow path. Nothing has been done before.
+/// Executes the transfer by the slow path, from the start.
 #[inline(never)]
 fn execute_slowly<B: Bus, const WHAT: u32, const INDEX: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
@@ -265,8 +265,8 @@ fn store<B: Bus>(cpu: &mut Cpu<B>, width: Width, user: bool, va: u32, value: u32
     }
 }
 
-/// Whether a load of the pc takes one cycle more than its issue if its condition fails: on XScale (IXP45X p.
-/// 184, table 82).
+/// Whether a load of the pc takes one more cycle than its issue if its condition fails, as on XScale (IXP45X p. 184,
+/// table 82).
 pub(super) fn fails_late(insn: u32, core: &Core) -> bool {
     core.behaviour.late_failure && insn >> 28 != ALWAYS
 }
@@ -280,7 +280,7 @@ fn load_pc_if<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     }
 }
 
-/// Rd is r15: LDR branches and may change the state; STR stores the address + 12.
+/// Transfers r15: LDR branches and may change the state; STR stores the instruction's address + 12.
 fn transfer_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let (base, moved) = base_and_moved(cpu, insn);

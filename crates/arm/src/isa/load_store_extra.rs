@@ -215,8 +215,7 @@ mod tests {
         assert_eq!((cpu.r[2], cpu.bus.word(0x100)), (0x55, 0xaa));
     }
 
-    /// `DDI0198D 3.5.1`: word accesses at a word-aligned address do not fault, and these instructions make
-    /// two of them.
+    /// `DDI0198D 3.5.1`: a word access at a word-aligned address does not fault. LDRD and STRD make two word accesses.
     #[test]
     fn double_words_of_the_arm926ej_s_may_lie_at_any_word() {
         for insn in [0xe1c1_20d0, 0xe1c1_20f0] {

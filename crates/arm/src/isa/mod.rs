@@ -71,7 +71,7 @@ pub(crate) use table::DecodeTable;
 /// `cpu.r[15]` reads as in the architecture.
 pub type Exec<B> = fn(&mut Cpu<B>, Op<B>);
 
-/// A decoded instruction: two machine words, passed in registers, kept in its I-cache line.
+/// A decoded instruction: two machine words. They are passed in registers and kept in the slot of the I-cache line.
 pub struct Op<B: Bus> {
     /// Function that executes the instruction.
     pub(crate) exec: Exec<B>,
@@ -95,7 +95,7 @@ impl<B: Bus> Op<B> {
         Op { exec, bits }.with_cond((insn >> 28).min(ALWAYS))
     }
 
-    /// Makes the operation that stands for undecoded ones: it always executes and takes no cycles.
+    /// Makes the operation that stands for undecoded operations. It always executes and takes no cycles.
     pub(crate) fn undecoded(exec: Exec<B>) -> Op<B> {
         Op { exec, bits: 0 }
     }
@@ -117,8 +117,8 @@ impl<B: Bus> Op<B> {
         }
     }
 
-    /// The instruction word. For a Thumb instruction, the equivalent A32 word, or the half-word in the low
-    /// bits if there is none.
+    /// The instruction word. For a Thumb instruction, the equivalent A32 word, or the half-word in the low bits if A32
+    /// has no equivalent.
     #[inline(always)]
     pub fn insn(self) -> u32 {
         self.bits as u32
@@ -136,7 +136,7 @@ impl<B: Bus> Op<B> {
         self.bits & registers & 0xffff << 32 != 0
     }
 
-    /// Issue cycles in the low byte; nothing else if the condition is "always".
+    /// Issue cycles in the low byte. All other bits are zero if the condition is "always".
     #[inline(always)]
     pub(crate) fn header(self) -> u64 {
         self.bits >> 48
@@ -151,8 +151,8 @@ impl<B: Bus> Op<B> {
         self.bits >> 48 & 0xff
     }
 
-    /// Whether it is an A32 branch that checks its condition itself (`branch.rs`). Thumb operations never
-    /// match: their words say "always", or are short distances.
+    /// Whether the operation is an A32 branch that checks its condition itself (`branch.rs`). Thumb operations never
+    /// match: their words have the condition "always", or are short distances.
     pub(crate) fn is_conditional_branch(self) -> bool {
         self.insn() & 0x0f00_0000 == 0x0a00_0000 && self.insn() >> 28 < ALWAYS
     }
@@ -248,9 +248,9 @@ fn all_a32() -> impl Iterator<Item = &'static Encoding> {
     A32.iter().copied().flatten().chain(own)
 }
 
-/// Returns name and bit pattern of every Thumb or A32 encoding, for tests that draw instructions. This
-/// includes encodings of later architecture versions, and those that only this core has. In a pattern,
-/// letters and `-` stand for bits that vary; a leading `cccc` is the condition.
+/// Returns name and bit pattern of every Thumb or A32 encoding, for tests that generate random instructions. The list
+/// includes encodings of later architecture versions, and those that only this core has. In a pattern, letters and `-`
+/// stand for bits that vary; a leading `cccc` is the condition.
 pub fn encodings(
     thumb: bool,
     core: &Core,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Multiplications: 32-bit, long, and the 16-bit ones of ARMv5TE (ARM ARM A3.5).
+//! Multiplications: 32-bit, long, and the 16-bit multiplications of ARMv5TE (ARM ARM A3.5).
 //!
 //! The S forms do not change C and V, as in ARMv5.
 
@@ -32,8 +32,7 @@ rows! {
     ("SMUL", V5E, "cccc00010110dddd----ssss1yx0mmmm", half, "smul{x}{y}{c} {d}, {m}, {s}");
 }
 
-// In this class Rd (or RdHi) is in the place of other classes' Rn, and the accumulator (or RdLo) is in the
-// place of Rd.
+// In this class, Rd (or RdHi) is where other classes have Rn, and the accumulator (or RdLo) is where they have Rd.
 
 pub(super) fn mul<B: Bus, const ACCUMULATE: bool>(insn: u32, core: &Core) -> Op<B> {
     let mut uses = 1 << rm(insn) | 1 << rs(insn);
@@ -183,7 +182,7 @@ fn half<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     Op::new(execute_half, insn, uses, core.timing.multiply_half)
 }
 
-/// Whether it is SMLAxy (opcode 00) or SMLAWy (opcode 01 with x = 0).
+/// Whether the instruction is SMLAxy (opcode 00) or SMLAWy (opcode 01 with x = 0).
 fn half_accumulates(insn: u32) -> bool {
     insn >> 22 & 1 == 0 && insn >> 5 & 0x1_0001 != 0x1_0001
 }
@@ -209,7 +208,7 @@ fn execute_half<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     };
     let mut result = product;
     if half_accumulates(insn) {
-        // The product always fits (0x8000 squared, too). Only the sum can overflow.
+        // The product always fits, even 0x8000 squared. Only the sum can overflow.
         result += i64::from(cpu.r[rd(insn)] as i32);
         set_q_on_overflow(cpu, result);
     }

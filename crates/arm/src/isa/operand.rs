@@ -12,14 +12,14 @@ pub(crate) struct Operands {
     pub early: u32,
     /// Needed to accumulate a product.
     pub accumulated: u32,
-    /// Needed to store: of several words, only the first.
+    /// Needed to store. For a store of several words, only the first register.
     pub stored: u32,
 }
 
 /// Returns the operands of an instruction that needs some of them late.
 ///
-/// No word of Thumb's own operations looks like such an instruction, except the second half of BL, whose r14
-/// is available by then.
+/// The word of a Thumb operation without an A32 equivalent never looks like such an instruction. The only exception is
+/// the second half of BL, whose r14 is available by then.
 pub(crate) fn with_late_ones(insn: u32) -> Option<Operands> {
     let accumulating = |accumulated| Operands {
         early: 1 << rm(insn) | 1 << rs(insn),
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn every_register_that_is_used_is_needed_early_or_late() {
-        // A use of a word that was just loaded thus always costs a cycle, in whichever stage it is needed.
+        // A use of a word that was just loaded always costs a cycle, whichever stage needs the word.
         let cpu = machine();
         let needs = |op: Op<TestBus>| match with_late_ones(op.insn()) {
             Some(operands) => operands.early | operands.accumulated | operands.stored,

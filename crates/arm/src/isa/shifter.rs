@@ -75,7 +75,7 @@ pub(super) fn operand<B: Bus, const KIND: u32>(cpu: &Cpu<B>, insn: u32) -> (u32,
     }
 }
 
-/// Does the same as [`operand`], for code that has no copies by kind.
+/// Returns operand 2 and the carry-out like [`operand`], for code without a copy for each kind.
 pub(super) fn operand_of_any_kind<B: Bus>(cpu: &Cpu<B>, insn: u32) -> (u32, u32) {
     match operand_kind(insn) {
         kind::CONSTANT => operand::<B, { kind::CONSTANT }>(cpu, insn),
@@ -95,7 +95,7 @@ pub(super) fn rotated_constant(insn: u32) -> u32 {
     (insn & 0xff).rotate_right(insn >> 7 & 30)
 }
 
-/// Offset of a load or store by scaled register: as operand 2, without the carry-out.
+/// Scaled register offset of a load or store: like operand 2, without the carry-out.
 #[inline(always)]
 pub(super) fn scaled_offset<B: Bus>(cpu: &Cpu<B>, insn: u32) -> u32 {
     let value = cpu.r[rm(insn)];

@@ -45,8 +45,8 @@ impl<B: Bus> Clone for DecodeTable<B> {
 }
 
 impl<B: Bus> DecodeTable<B> {
-    /// Makes the table for a core: instructions of its architecture version and of earlier ones, and the
-    /// core's own.
+    /// Makes the table for a core. It has the instructions of the core's architecture version, of earlier versions, and
+    /// of this core alone.
     pub(crate) fn new(core: &'static Core) -> DecodeTable<B> {
         let a32 = A32.iter().copied().flatten().zip(a32_selectors());
         let own = core.own_encodings().iter().zip(core.own_selectors());
@@ -143,7 +143,7 @@ impl<B: Bus> Lists<B> {
         lists
     }
 
-    /// Appends the list of the next key. Shares the list with an earlier key if it is there already.
+    /// Appends the list of the next key. Reuses the list of an earlier key if the two are equal.
     fn add(&mut self, list: &[u16]) {
         let known = self
             .order
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(a32().len(), a32_selectors::<TestBus>().len());
     }
 
-    /// Checks that of two rows that match the same instruction, one is a special case of the other.
+    /// Checks that if two rows match the same instruction, one is a special case of the other.
     fn assert_no_ambiguity(rows: &[&Encoding]) {
         for (n, one) in rows.iter().enumerate() {
             for other in &rows[n + 1..] {

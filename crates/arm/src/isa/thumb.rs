@@ -93,7 +93,7 @@ fn low(half: u32, n: u32) -> u32 {
     half >> n & 7
 }
 
-/// Makes an operation with its own code. `insn` holds the half-word.
+/// Makes an operation that has no A32 equivalent. Its `insn` holds the half-word.
 fn own<B: Bus>(exec: super::Exec<B>, half: u32, uses: u32, cycles: u8) -> Op<B> {
     Op::new(exec, AL | half, uses, cycles)
 }
@@ -191,7 +191,7 @@ fn literal_base<B: Bus>(cpu: &Cpu<B>) -> u32 {
 }
 
 fn load_literal<B: Bus>(half: u32, core: &Core) -> Op<B> {
-    // Rd is in the place of A32; the offset in bytes is below it.
+    // Rd is at its place in A32; the offset in bytes is below Rd.
     let insn = low(half, 8) << 12 | (half & 0xff) << 2;
     own(execute_load_literal, insn, 0, core.timing.simple)
 }
@@ -328,7 +328,7 @@ fn distance(half: u32) -> u32 {
     (((half << 21) as i32) >> 20) as u32
 }
 
-/// `insn` is the distance in bytes.
+/// Executes a branch. The operation's `insn` is the distance in bytes.
 fn execute_branch<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.refilled(op);
     cpu.jump(cpu.r[15].wrapping_add(op.insn()));

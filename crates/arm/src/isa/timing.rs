@@ -2,21 +2,21 @@
 //! Issue cycles of instructions, and differences in a core's behaviour. Each core's folder in `model/` has
 //! the values.
 //!
-//! Memory time is not here; accesses add it themselves. `docs/understand/TIMING.md` compares all times with
-//! the manuals. The tests are in `tests/cycles/`.
+//! Memory time is not included here; accesses add it. `docs/understand/TIMING.md` compares all times with the manuals.
+//! The tests are in `tests/cycles/`.
 
 /// Issue cycles of a core's instructions.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// Instructions without an entry of their own.
+    /// Instructions without a field in this table.
     pub simple: u8,
     /// Data processing with a shift by register.
     pub shift_by_register: u8,
     /// Data processing with RRX.
     pub rotate_through_carry: u8,
-    /// Total for data processing that writes the pc: ADD, SUB, RSB, ADC, SBC, unshifted.
+    /// Total for an unshifted ADD, SUB, RSB, ADC or SBC that writes the pc.
     pub arithmetic_to_pc: u64,
-    /// Total for data processing that writes the pc: all others, and all shifted ones.
+    /// Total for any other data-processing instruction that writes the pc.
     pub logical_to_pc: u64,
     /// MUL, MLA.
     pub multiply: u8,
@@ -34,19 +34,19 @@ pub struct Timing {
     pub saturating: u8,
     /// Load or store with a scaled register offset.
     pub scaled_offset: u8,
-    /// Added when a load writes the pc (LDR pc is 5 in all, 6 scaled).
+    /// Added when a load writes the pc (LDR pc takes 5 in total, or 6 with a scaled offset).
     pub load_to_pc: u64,
     /// LDM of the pc: minimum number of cycles.
     pub block_to_pc_minimum: u64,
     /// LDRD, STRD.
     pub double: u8,
-    /// LDM and STM: minimum number of cycles; otherwise one for each register.
+    /// LDM and STM take one cycle for each register, but at least this number.
     pub block_minimum: u8,
-    /// LDM and STM: cycles in addition to those.
+    /// LDM and STM: added to the cycles for the registers.
     pub block_extra: u8,
     /// SWP, SWPB.
     pub swap: u8,
-    /// B, BL, BX, BLX, taken. Where B and BL are predicted: mispredicted.
+    /// Taken B, BL, BX and BLX. If the core predicts B and BL: mispredicted B and BL.
     pub branch: u8,
     /// First half of a Thumb BL.
     pub branch_prefix: u8,
@@ -71,26 +71,26 @@ pub struct Timing {
 /// Differences in a core's behaviour other than issue cycles.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Behaviour {
-    /// Data processing that writes the pc issues first and branches then: its issue cycles are added.
+    /// Data processing that writes the pc issues first and branches afterwards, so its issue cycles are added.
     pub issue_before_branch: bool,
     /// Cycles of a multiplication beyond its issue.
     pub multiplier: Multiplier,
-    /// A loaded word is ready a cycle later than on an ARM9, as loaded bytes are.
+    /// A loaded word is ready one cycle later than on an ARM9, like a loaded byte.
     pub late_words: bool,
-    /// A scoreboard tracks results: pending results arrive while the core works or waits for something else.
-    /// Without one, a wait for memory also stops all pending results.
+    /// A scoreboard tracks results: pending results arrive while the core works or waits for something else. Without a
+    /// scoreboard, a wait for memory also delays all pending results.
     pub scoreboard: bool,
     /// LDR and LDM of the pc take their issue cycles and one more cycle if their condition fails.
     pub late_failure: bool,
     /// A branch target buffer predicts B and BL of A32.
     pub predicts_branches: bool,
-    /// Results of MRC and SWP are available when the instruction ends, that of MRS one cycle later. Without
-    /// this, it is the reverse.
+    /// Results of MRC and SWP are available when the instruction ends, and the result of MRS one cycle later. On other
+    /// cores, the result of MRS is available when the instruction ends, and the results of MRC and SWP one cycle later.
     pub slow_moves: bool,
     /// PLD fills a D-cache line in the background.
     pub preload_fills: bool,
-    /// Pages choose whether a store that misses fills a line (write allocation), and whether their lines go
-    /// into the mini data cache.
+    /// Pages choose whether a store that misses fills a line (write allocation), and whether their lines go into the
+    /// mini data cache.
     pub page_fill_policies: bool,
     /// An uncached read waits until the write buffer is empty.
     pub uncached_reads_fence: bool,
@@ -101,7 +101,7 @@ pub struct Behaviour {
 }
 
 impl Behaviour {
-    /// ARM's own cores, which differ among each other only in the multiplier.
+    /// Behaviour of ARM's own cores, which differ from each other only in the multiplier.
     pub(crate) const ARM9: Behaviour = Behaviour {
         multiplier: Multiplier::Fixed,
         issue_before_branch: false,
@@ -123,13 +123,13 @@ impl Behaviour {
 pub enum Multiplier {
     /// A fixed time. The next instruction waits for the result.
     Fixed,
-    /// 1 to 4 cycles more, by the significant bytes of the second factor. The next instruction can use the
+    /// 1 to 4 more cycles, depending on the significant bytes of the second factor. The next instruction can use the
     /// result.
     Bytes,
-    /// Up to 2 cycles more, by the number of equal upper bits of the second factor. The next instruction
+    /// Up to 2 more cycles, depending on the number of equal upper bits of the second factor. The next instruction
     /// waits for the result.
     Bits,
 }
 
-/// Issue cycles of instructions that only raise an exception: the exception entry has the whole cost.
+/// Issue cycles of instructions that only raise an exception. The exception entry accounts for all their cycles.
 pub const RAISES: u8 = 0;

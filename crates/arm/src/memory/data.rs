@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Data side of the memory path: loads and stores. The start of each function answers hits. Everything else takes the
-//! slow path below, which is the definition.
+//! Data side of the memory path: loads and stores. The start of each function answers hits. All other accesses take the
+//! slow path below, which defines the behaviour.
 
 use crate::addr::{Mva, Pa, Va};
 use crate::bus::{Bus, BusError, Width};
@@ -36,7 +36,7 @@ impl<B: Bus> DescriptorRead for Walker<'_, B> {
 }
 
 impl<B: Bus> Cpu<B> {
-    /// Whether loads and stores may use [`crate::grants`]. An observer of accesses must see them all.
+    /// Whether loads and stores may use [`crate::grants`]. They may not if an observer must see all accesses.
     pub(super) const GRANTS: bool = B::SHORTCUTS && !B::ACCESSES_OBSERVED;
 
     #[inline(always)]
@@ -68,7 +68,7 @@ impl<B: Bus> Cpu<B> {
         Some(value)
     }
 
-    /// Stores by a grant, to the D-cache alone. Returns false if there is none; nothing is done then.
+    /// Stores by a grant, to the D-cache alone. Returns false, and does nothing, if there is no grant.
     #[inline(always)]
     pub(crate) fn granted_store(&mut self, va: u32, width: Width, value: u32) -> bool {
         self.granted_store_at(self.data_mva(va), width, value)
@@ -276,7 +276,7 @@ impl<B: Bus> Cpu<B> {
         Ok(value)
     }
 
-    /// Accounts for an uncached read of `words` words that is complete at `done`, or takes its abort.
+    /// Accounts for an uncached read of `words` words. Either the read is complete at `done`, or its abort is taken.
     pub(super) fn uncached_is_read(
         &mut self,
         page: Resolved,
@@ -365,7 +365,8 @@ impl<B: Bus> Cpu<B> {
         Ok(line)
     }
 
-    /// Fills a line for `mva`, which is missing. Returns when the pipeline may continue; the caller waits.
+    /// Fills a line for `mva`, which is missing. Returns the cycle at which the pipeline may continue; the caller waits
+    /// until then.
     pub(crate) fn fill_dcache(&mut self, mva: Mva, page: Resolved) -> Access<(usize, u64)> {
         let before = self.cycles;
         let pa = page.pa(mva);
@@ -385,7 +386,7 @@ impl<B: Bus> Cpu<B> {
         let mut data = [0; 8];
         let filled = self.memory.biu.read_line(&mut self.bus, now, pa, &mut data);
         let Ok((start, time)) = filled else {
-            // The victim has left its line nevertheless.
+            // The victim has left its line even though the fill failed.
             if let Some(d) = dirty.as_ref().filter(|_| !alias) {
                 let accepted = self
                     .memory

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Support for debuggers: memory as the core sees it, and watchpoints.
 //!
-//! Reads and watchpoints change no result and no cycle. While a watchpoint is set, translations stay out of
-//! the fast table, so that every data access takes the slow path and is compared there. Without watchpoints
-//! there is no cost.
+//! Reads and watchpoints change no result and no cycle. While a watchpoint is set, translations stay out of the fast
+//! table, so that every data access takes the slow path and is compared there. Without watchpoints, this support costs
+//! no host time.
 
 use crate::addr::{Mva, Pa, Va};
 use crate::bus::{Bus, Width};
@@ -24,12 +24,12 @@ pub struct Watchpoint {
     pub writes: bool,
 }
 
-/// A watched access. It passed translation and permission checks.
+/// A watched access that passed translation and permission checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watched {
-    /// First watched byte that it accessed.
+    /// First watched byte that the access reads or writes.
     pub mva: Mva,
-    /// Whether it was a write. SWP reads first, then writes.
+    /// Whether the access was a write. SWP reads first, then writes.
     pub write: bool,
 }
 
@@ -80,10 +80,9 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Reads the byte that the core would read at `mva`, without permission checks, time or side effects:
-    /// from the D-cache line if cache and page allow it, else from the write buffer, else from memory.
-    /// Returns `None` if nothing is mapped, or if there is no memory. A line whose page is no longer mapped
-    /// is read.
+    /// Reads the byte that the core would read at `mva`, without permission checks, time or side effects. The byte
+    /// comes from the D-cache line if cache and page allow it, else from the write buffer, else from memory. A line is
+    /// read even if its page is no longer mapped. Returns `None` if nothing is mapped, or if there is no memory.
     pub fn debug_read(&self, mva: Mva) -> Option<u8> {
         let page = self.debug_page(mva);
         let line = self.memory.dcache.find(mva);
@@ -98,10 +97,9 @@ impl<B: Bus> Cpu<B> {
             .or_else(|| self.bus.peek(pa))
     }
 
-    /// Writes a byte as a store of the core would, without time. If `mva` is in a line of the D-cache, writes
-    /// the line, which becomes dirty in a write-back page. Writes memory if the page is uncached or
-    /// write-through. The I-cache does not change. Returns false if nothing is mapped, or if there is no
-    /// memory.
+    /// Writes a byte as a store of the core would, without time. If a D-cache line holds `mva`, writes the line, which
+    /// becomes dirty in a write-back page. Writes memory if the page is uncached or write-through. The I-cache does not
+    /// change. Returns false if nothing is mapped, or if there is no memory.
     pub fn debug_write(&mut self, mva: Mva, value: u8) -> bool {
         let page = self.debug_page(mva);
         let shift = 8 * (mva.0 & 3);
@@ -147,7 +145,7 @@ impl<B: Bus> Cpu<B> {
         Some((entry.translate(mva), flags))
     }
 
-    /// Physical address of `mva` by the tables in memory, whatever a TLB holds. No side effects.
+    /// Physical address of `mva` by the tables in memory, even if a TLB holds something else. No side effects.
     pub fn debug_translate(&self, mva: Mva) -> Option<Pa> {
         match self.cp15.sctlr & 1 {
             0 => Some(Pa(mva.0)),
@@ -182,7 +180,7 @@ mod tests {
 
     const LINE: u32 = 0x2_0000;
 
-    /// Memory holds 0x22 below a line with 0x11.
+    /// Memory holds 0x22, and a line for the same address holds 0x11.
     #[test]
     fn with_the_d_cache_off_a_debugger_reads_and_writes_memory_as_the_core_does() {
         let mut cpu = mapped();
@@ -235,7 +233,7 @@ mod tests {
         }
     }
 
-    /// Software changes a table and does not invalidate: until the entry is replaced, data stays at the old
+    /// Software changes a table without an invalidation. Until the TLB entry is replaced, data stays at the old
     /// address.
     #[test]
     fn a_debugger_reads_and_writes_by_an_entry_of_the_tlb_that_is_older_than_the_tables() {

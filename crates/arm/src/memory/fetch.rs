@@ -24,7 +24,7 @@ pub(crate) struct FetchState {
     epoch: u64,
     /// Translation of the last fetch that needed one.
     pub(super) resolved: Resolved,
-    /// Instruction set state of the running loop; a change of it ends the loop.
+    /// Instruction set state of the running loop. A change of the state ends the loop.
     thumb: bool,
 }
 
@@ -92,7 +92,7 @@ impl<B: Bus> Cpu<B> {
         self.memory.icache.op::<THUMB>(self.fetch.slot, pc)
     }
 
-    /// An operation that is not executed: what is looked up ahead before there is a line.
+    /// Returns an operation that does not execute. It stands for the next operation while there is no current line.
     #[inline(always)]
     pub(crate) fn any_op<const THUMB: bool>(&self) -> Op<B> {
         self.memory.icache.op::<THUMB>(0, 0)
@@ -108,8 +108,8 @@ impl<B: Bus> Cpu<B> {
         self.memory.icache.word(self.fetch.slot, pc, thumb)
     }
 
-    /// Panics unless the I-cache holds the current line at the address `pc`. Only for a core without shortcuts, whose
-    /// slots are numbered like the lines.
+    /// Panics unless the I-cache holds the current line at the address `pc`. Valid only for a core without shortcuts,
+    /// whose slots have the numbers of the lines.
     pub(crate) fn assert_current_line(&self, pc: u32) {
         let line = self.memory.icache.find(self.fcse.fetch(Va(pc)));
         assert_eq!(line, Some(self.fetch.slot), "the current line went away");
@@ -139,7 +139,7 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Makes the line current by translation and cache lookup. An uncached fetch uses the prefetch buffer instead and
-    /// makes no line current, so that the next fetch comes here, too.
+    /// makes no line current. The next fetch therefore comes here, too.
     #[inline(never)]
     pub(crate) fn enter_line_anew(&mut self, pc: u32, thumb: bool) -> Result<(), Fault> {
         let before = self.cycles;
@@ -165,8 +165,8 @@ impl<B: Bus> Cpu<B> {
         Ok(())
     }
 
-    /// Finds the slot of the current line's operations. The line is in the I-cache: evicting or invalidating
-    /// it ends it.
+    /// Finds the slot of the current line's operations. The line is in the I-cache: an eviction or invalidation would
+    /// have ended the current line.
     pub(crate) fn find_slot(&mut self) -> Result<(), Damaged> {
         let FetchState { line_pc, thumb, .. } = self.fetch;
         if line_pc != NO_LINE {
@@ -184,7 +184,8 @@ impl<B: Bus> Cpu<B> {
         Ok(())
     }
 
-    /// Moves the pipeline on: the instruction at `from` has executed, and `third`, two after it, was fetched.
+    /// Advances the pipeline: the instruction at `from` has executed, and `third`, two instructions after it, was
+    /// fetched.
     pub(crate) fn advance_fetches(&mut self, from: u32, third: Relocation) {
         let size = if self.control & psr::T != 0 { 2 } else { 4 };
         if self.pc != from.wrapping_add(size) {
@@ -219,7 +220,7 @@ impl<B: Bus> Cpu<B> {
         Ok(cached)
     }
 
-    /// Returns the I-cache line with the instruction at `pc`, by the last translation.
+    /// Returns the I-cache line with the instruction at `pc`, using the last translation.
     #[inline(always)]
     fn fetch_line(&mut self, pc: u32, mva: Mva, thumb: bool) -> Result<usize, Fault> {
         match self.memory.icache.find(mva) {

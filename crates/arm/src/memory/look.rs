@@ -10,7 +10,7 @@ use crate::observe::{Side, TlbSide};
 /// A valid line of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldLine {
-    /// Whether it is a line of the mini data cache, which counts its own sets.
+    /// Whether the line is in the mini data cache, whose sets have separate numbers.
     pub mini: bool,
     /// Set and way.
     pub place: (u32, u32),
@@ -56,13 +56,13 @@ pub struct WaitingWrite {
     pub bytes: u32,
     /// Data; a store of less than a word is in the low bytes.
     pub words: Vec<u32>,
-    /// Whether it is a dirty line in the victim buffer.
+    /// Whether the write is a dirty line in the victim buffer.
     pub victim: bool,
 }
 
 impl<B: Bus> Cpu<B> {
-    /// Issues the writes that have begun by now, as the next access would. Only for a fork of the machine
-    /// that is inspected.
+    /// Issues the writes that have begun by now, as the next access would. Valid only for a fork of the machine that is
+    /// being inspected.
     pub fn debug_settle(&mut self) {
         self.memory.biu.retire(&mut self.bus, self.cycles);
     }
@@ -134,7 +134,7 @@ impl<B: Bus> Cpu<B> {
         self.memory.biu.waiting()
     }
 
-    /// Word of memory, past caches and buffers. `None` if there is no memory.
+    /// Word of memory, without caches and buffers. `None` if there is no memory.
     pub fn debug_memory(&self, pa: Pa) -> Option<u32> {
         let [a, b, c, d] = [0, 1, 2, 3].map(|n| self.bus.peek(pa.plus(n)));
         Some(u32::from_le_bytes([a?, b?, c?, d?]))

@@ -28,8 +28,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Restarts the caches' random choice of victims from a seed, as [`crate::Config::victim_seed`] describes
-    /// it.
+    /// Restarts the caches' random choice of victims from a seed ([`crate::Config::victim_seed`]).
     pub fn reseed_victims(&mut self, seed: u32) {
         self.memory.dcache.victim.reseed(seed);
         self.memory.icache.victim.reseed(icache::own_seed(seed));
@@ -171,15 +170,15 @@ impl<B: Bus> Cpu<B> {
         clean
     }
 
-    /// Waits as part of an operation until all pending writes are in memory, and `more` cycles. This does not count
-    /// as a wait for the write buffer, which has its own counter.
+    /// Waits, as part of an operation, until all pending writes are in memory, and for `more` cycles after that. These
+    /// cycles do not count as a wait for the write buffer, which has its own counter.
     pub(crate) fn finish_writes(&mut self, more: u64) {
         let drained = self.memory.biu.drain(&mut self.bus, self.cycles) + more;
         self.spend_until(Cause::Maintenance, drained);
         self.bus_used();
     }
 
-    /// Assigns a D-cache line to `mva`, unless one holds it, and reads nothing, not even a translation. The line's
+    /// Assigns a D-cache line to `mva`, unless a line holds it. Reads nothing, not even a translation. The line's
     /// contents are `words`. The victim is at the set's pointer; its dirty data is written back.
     pub(crate) fn claim_line(&mut self, mva: Mva, words: [u32; 8]) {
         if self.memory.dcache.find(mva).is_some() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Stores past the cache, and the drain of the write buffer.
+//! Stores that bypass the cache, and the drain of the write buffer.
 
 use crate::addr::Mva;
 use crate::bus::{Bus, Width};
@@ -8,7 +8,7 @@ use crate::mmu::{self, Resolved};
 use crate::observe::Cause;
 
 impl<B: Bus> Cpu<B> {
-    /// Stores past the cache, through the write buffer if the page is buffered.
+    /// Stores a value to memory, bypassing the cache. Uses the write buffer if the page is buffered.
     pub(super) fn store_to_memory(
         &mut self,
         page: Resolved,
@@ -51,14 +51,13 @@ impl<B: Bus> Cpu<B> {
         answer.map_err(|_| self.data_abort(self.memory.mmu.external_abort(page), mva))
     }
 
-    /// Whether accesses are never sequential to each other: on the ARM920T while its D-cache is off (S3C2410A
-    /// p. 4-6).
+    /// Whether all accesses are nonsequential, as on the ARM920T while its D-cache is off (S3C2410A p. 4-6).
     #[inline(always)]
     pub(super) fn separates_accesses(&self) -> bool {
         self.memory.biu.reads_bursts() && self.cp15.sctlr & 4 == 0
     }
 
-    /// Updates a line that holds the address of a store past the cache.
+    /// Updates the line that holds the address of a store that bypasses the cache.
     pub(super) fn update_line(&mut self, mva: Mva, width: Width, value: u32) {
         let on = self.cp15.sctlr >> 2 & 1 != 0;
         if let Some(line) = self.memory.dcache.find(mva).filter(|_| on) {

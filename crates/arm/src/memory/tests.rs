@@ -11,7 +11,7 @@ use crate::tests::bus::TestBus;
 use crate::tests::core::{COARSE, HERE, arm, mapped};
 use crate::write_buffer::{Biu, Buffers};
 
-/// The units, for the tests of other folders.
+/// Access to the units for the tests of other folders.
 impl<B: Bus> Cpu<B> {
     pub(crate) fn icache(&self) -> &ICache<B> {
         &self.memory.icache
@@ -66,8 +66,8 @@ fn a_line_fill_that_fails_writes_its_victim_back() {
     assert_eq!(cpu.load(0x2_0000, Width::Word), Ok(0x2_0000));
 }
 
-/// Abort of an instruction at [`HERE`] with r0 = 1 and r1 = the first page of the second megabyte: FSR and
-/// FAR. The page has these descriptor bits and no memory.
+/// Returns FSR and FAR of the abort of an instruction at [`HERE`] with r0 = 1 and r1 = the first page of the second
+/// megabyte. The page has these descriptor bits and no memory.
 fn abort(insn: u32, bits: u32) -> Option<(u32, u32)> {
     let mut cpu = mapped();
     cpu.bus.put(COARSE, &[NOWHERE | bits]);
@@ -236,7 +236,7 @@ fn forced_write_through_writes_lines_through_that_would_be_written_back() {
 #[test]
 fn the_write_buffer_counts_the_words_of_each_address() {
     let (mut biu, mut bus) = (Biu::new(0, Buffers::ARM926EJS), TestBus::new(0x1_0000));
-    // A line fill has the bus until cycle 15; then ten words have it, for four cycles each.
+    // A line fill has the bus until cycle 15. Ten words follow, and each takes four cycles.
     assert!(biu.read_line(&mut bus, 0, Pa(0x1000), &mut [0; 8]).is_ok());
     assert_eq!(biu.store_words(&mut bus, 0, Pa(0x400), &[1; 10]), 0);
     assert_eq!(biu.store_words(&mut bus, 0, Pa(0x800), &[1; 6]), 0);

@@ -9,10 +9,10 @@ use crate::cpu::{Aborted, Access, Cpu};
 use crate::mmu::{self, Fault, Kind, Resolved};
 use crate::observe::{Cause, Event};
 
-/// Addresses on different sides of a multiple of this may have different attributes.
+/// Size of the smallest page. Addresses on different sides of a multiple of it may have different attributes.
 const SMALLEST_PAGE: u32 = 1024;
 
-/// Consecutive words of a store, within one page, that go past the cache as one transfer.
+/// Consecutive words of a store, within one page, that bypass the cache as one transfer.
 struct Run {
     page: Resolved,
     /// Address of the first word, and its number within the store.
@@ -24,16 +24,16 @@ struct Run {
 
 /// The part of a store to one line that is done.
 enum Stored {
-    /// Nothing: the words are stored one by one.
+    /// Nothing: the caller stores the words one by one.
     Nothing,
-    /// The cache part; the words remain to be stored past the cache to this page. True if the line was
-    /// missing.
+    /// The cache part is done. The words must still be stored to this page, bypassing the cache. The flag says whether
+    /// the line was missing.
     Past(Resolved, bool),
 }
 
 impl<B: Bus> Cpu<B> {
-    /// Returns the line with `count` words from `va`, and the place of the first one in it, if a grant allows
-    /// the read and one line holds all of them.
+    /// Returns the line with `count` words from `va`, and the position of the first word, if a grant allows the read
+    /// and one line holds all words.
     #[inline(always)]
     pub(crate) fn granted_line(&self, va: u32, count: u32) -> Option<([u32; 8], usize)> {
         let first = va >> 2 & 7;
@@ -44,8 +44,8 @@ impl<B: Bus> Cpu<B> {
         Some((*self.memory.dcache.line(line), first as usize))
     }
 
-    /// Returns the line for `count` words to `va`, and the place of the first one in it, if a grant allows
-    /// the write and one line holds all of them.
+    /// Returns the line for `count` words to `va`, and the position of the first word, if a grant allows the write and
+    /// one line holds all words.
     #[inline(always)]
     pub(crate) fn granted_line_for_write(&self, va: u32, count: u32) -> Option<(usize, usize)> {
         let first = va >> 2 & 7;
@@ -56,7 +56,7 @@ impl<B: Bus> Cpu<B> {
         Some((line, first as usize))
     }
 
-    /// Loads ascending words from `va`, whose low two bits are ignored or, with SCTLR.A, fault.
+    /// Loads ascending words from `va`. The low two bits of `va` are ignored or, with SCTLR.A, fault.
     pub(crate) fn load_multiple(&mut self, va: u32, out: &mut [u32]) -> Access<()> {
         if va & 3 != 0 && self.cp15.alignment_checked() {
             return Err(self.data_abort(Fault::ALIGNMENT, self.data_mva(va)));
@@ -105,9 +105,9 @@ impl<B: Bus> Cpu<B> {
         Ok(count)
     }
 
-    /// Corrects the FAR after an external abort within a transfer of several words. It becomes the address of
-    /// the last word, or of the last one below the 1 KB boundary that the transfer crosses after the abort
-    /// (`DDI0198D 3.3.1`).
+    /// Corrects the FAR after an external abort within a transfer of several words. The FAR becomes the address of the
+    /// last word, or of the last word below the 1 KB boundary that the transfer crosses after the abort (`DDI0198D
+    /// 3.3.1`).
     #[cold]
     fn aborted_within(&mut self, last: u32, aborted: Aborted) -> Aborted {
         if Fault::is_external(self.cp15.dfsr) {
@@ -117,7 +117,7 @@ impl<B: Bus> Cpu<B> {
         aborted
     }
 
-    /// Stores ascending words to `va`, whose low two bits are ignored or, with SCTLR.A, fault.
+    /// Stores ascending words to `va`. The low two bits of `va` are ignored or, with SCTLR.A, fault.
     pub(crate) fn store_multiple(&mut self, va: u32, words: &[u32]) -> Access<()> {
         if va & 3 != 0 && self.cp15.alignment_checked() {
             return Err(self.data_abort(Fault::ALIGNMENT, self.data_mva(va)));
@@ -148,8 +148,7 @@ impl<B: Bus> Cpu<B> {
         self.end_run(&mut run, words, last)
     }
 
-    /// Stores words of one line, at `va`, for which no grant exists. Words that go past the cache join the
-    /// run.
+    /// Stores words of one line, at `va`, if no grant exists. Words that bypass the cache join the run.
     fn store_piece(
         &mut self,
         run: &mut Option<Run>,
@@ -167,7 +166,7 @@ impl<B: Bus> Cpu<B> {
                 let privileged = self.memory.mmu.privileged();
                 for (n, word) in (0..).zip(piece) {
                     let at = Mva(mva.0 + 4 * n);
-                    // The slow path of the first word usually grants the others.
+                    // The slow path of the first word usually creates a grant for the other words.
                     if !self.granted_store_at(at, Width::Word, *word) {
                         self.store_slow(at, Width::Word, *word, privileged, false)
                             .map_err(|aborted| self.aborted_within(last, aborted))?;
@@ -186,12 +185,12 @@ impl<B: Bus> Cpu<B> {
         Ok(())
     }
 
-    /// Writes words into their line if they also go past the cache.
+    /// Writes words into their line if they also go to memory.
     fn store_into_line(&mut self, mva: Mva, words: &[u32]) -> Access<Stored> {
         let page = self.access(mva, Kind::Write, self.memory.mmu.privileged())?;
         self.compare_watched(mva, 4 * words.len() as u32, Kind::Write);
         if !page.has(mmu::CACHE) {
-            // XScale's fences and unbuffered stores are single.
+            // XScale's fences and unbuffered stores transfer single words.
             let single = self.separates_accesses()
                 || self.has_policy(page, mmu::SINGLE)
                 || self.has_policy(page, 0) && !page.has(mmu::BUFFER);
@@ -213,7 +212,7 @@ impl<B: Bus> Cpu<B> {
         Ok(Stored::Past(page, false))
     }
 
-    /// Stores the run past the cache, if there is one. The run ends where `words` ends.
+    /// Stores the run, if there is one, bypassing the cache. The run ends where `words` ends.
     #[inline(always)]
     fn end_run(&mut self, run: &mut Option<Run>, words: &[u32], last: u32) -> Access<()> {
         match run.take() {
@@ -259,7 +258,7 @@ impl<B: Bus> Cpu<B> {
         Ok(())
     }
 
-    /// Reports each line that the run missed. The wait belongs to the first one.
+    /// Reports each line that the run missed. The wait is charged to the first line.
     fn tell_missed(&mut self, run: &Run, mut cycles: u64) {
         if !B::OBSERVED {
             return;

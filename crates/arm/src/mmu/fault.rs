@@ -37,7 +37,7 @@ impl Fault {
         }
     }
 
-    /// Whether a fault status is that of [`Fault::external`].
+    /// Whether a fault status means an external abort ([`Fault::external`]).
     pub fn is_external(fsr: u32) -> bool {
         fsr & 0b1101 == 0b1000
     }

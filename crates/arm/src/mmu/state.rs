@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Saved state of the memory management unit. The fast table and the grants are not saved: everything they
-//! hold is also in the TLB and the D-cache.
+//! Saved state of the memory management unit. The fast table and the grants are not saved, because the TLB and the
+//! D-cache hold the same translations and lines.
 
 use super::{CONTEXTS, Control, Mmu, Resolved};
 use crate::state::{Damaged, Saved, State};

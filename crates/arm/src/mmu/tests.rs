@@ -12,7 +12,7 @@ use crate::state::{Saved, State};
 use crate::tests::bus::TestBus;
 use crate::tests::core::{COARSE, mapped, mapped_on};
 
-/// Number of walks for reads of these addresses, one after the other.
+/// Returns the number of walks for each of the reads in turn.
 fn walks<const N: usize>(cpu: &mut Cpu<TestBus>, reads: [u32; N]) -> [u64; N] {
     reads.map(|va| {
         let before = cpu.counters.tlb_walks;
@@ -66,7 +66,7 @@ fn a_large_page_has_quarters_of_16_kb() {
     );
 }
 
-/// Result of a load with the shortcuts, and without any.
+/// Returns the results of a load with all shortcuts, and without any.
 fn read_both_ways(cpu: &mut Cpu<TestBus>, va: u32) -> [u32; 2] {
     let fast = cpu.load(va, Width::Word);
     cpu.mmu_mut().drop_translations();
@@ -76,14 +76,14 @@ fn read_both_ways(cpu: &mut Cpu<TestBus>, va: u32) -> [u32; 2] {
 #[test]
 fn of_overlapping_entries_shortcuts_and_tlb_use_the_one_that_was_first() {
     let mut cpu = mapped();
-    // Uncached, so that the result depends on the translation only.
+    // The page is uncached, so that the result depends on the translation alone.
     cpu.bus.put(COARSE, &[0x2_0ff2]);
     cpu.bus.put(0x2_0000, &[1]);
     cpu.bus.put(0x8_0000, &[2]);
     cpu.cp15_write(0, 10, 0, 0, 1);
     assert_eq!(read_both_ways(&mut cpu, 0x10_0000), [1, 1]);
     cpu.cp15_write(0, 10, 0, 0, 0);
-    // A section replaces the page without an invalidation. A load of another address loads its entry.
+    // A section replaces the page without an invalidation. A load of another address loads the section's TLB entry.
     cpu.bus.put(0x4004, &[0x8_0c02]);
     assert!(cpu.load(0x18_0000, Width::Word).is_ok());
     assert_eq!(read_both_ways(&mut cpu, 0x10_0000), [1, 1]);
@@ -236,7 +236,7 @@ fn translations_of_a_restored_mmu_are_of_its_domain_register() {
     let mut cpu = mapped();
     cpu.set_cpsr(0x10);
     let bytes = saved(cpu.mmu());
-    // State of a core whose MMU was never on.
+    // The state of a core whose MMU was never on.
     *cpu.mmu_mut() = Mmu::new(cpu.config().core, Victims::Random);
     assert_eq!(cpu.mmu_mut().restore(&mut Saved::new(&bytes)), Ok(()));
     assert!(cpu.load(0x4000, Width::Word).is_ok());

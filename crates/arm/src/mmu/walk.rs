@@ -23,7 +23,7 @@ pub enum Descriptors {
 }
 
 impl Descriptors {
-    /// C and B, and X, which is the lowest bit of TEX, at bit `tex`.
+    /// C and B, and X, the lowest bit of TEX. TEX starts at bit `tex`.
     fn attributes(self, descriptor: u32, tex: u32) -> u8 {
         let x = match self {
             Descriptors::Arm => 0,
@@ -102,7 +102,7 @@ fn page(mva: Mva, size: u32, descriptor: u32, domain: u8, cb: u8) -> Entry {
     Entry::new(mva, covered, pa, ap, domain, cb)
 }
 
-/// Translation of an address by the tables.
+/// Translation of an address, as the tables have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
     /// Physical address.
@@ -118,7 +118,7 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Whether the domain access control and control registers allow the access.
+    /// Whether the domain access control register and the control register allow the access.
     pub fn allows(&self, kind: Kind, privileged: bool, dacr: u32, sctlr: u32) -> bool {
         let allowed = match dacr >> (u32::from(self.domain) * 2) & 3 {
             0b01 => {

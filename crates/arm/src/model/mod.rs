@@ -21,7 +21,7 @@ pub use crate::victim::Replacement;
 pub use crate::write_buffer::Buffers;
 pub(crate) use xscale::XScaleRegisters;
 
-/// For cores without instructions of their own.
+/// Empty lists, for cores without special instructions.
 mod no_instructions {
     rows! {}
 }
@@ -50,7 +50,7 @@ macro_rules! cores {
                 unreachable!("cores are made in this folder")
             }
 
-            /// Selectors of these encodings, in the same order.
+            /// Selectors of the encodings in [`Core::own_encodings`], in the same order.
             pub(crate) fn own_selectors<B: Bus>(&self) -> Vec<Select<B>> {
                 $(if self.name == $name.name {
                     return $file::selectors();
@@ -79,14 +79,13 @@ pub struct Core {
     pub cache_bytes: (u32, u32),
     /// Replacement scheme of the caches.
     pub replacement: Replacement,
-    /// Cache class in the cache type register (CP15 c0; bits 28:25; `DDI0198D 2.3.2`, `DDI0184B 2.3.4`).
+    /// Cache class in the cache type register (CP15 c0, bits 28:25; `DDI0198D 2.3.2`, `DDI0184B 2.3.4`).
     pub cache_class: u32,
-    /// Whether a store past the cache also updates a line that holds its address.
+    /// Whether a store that bypasses the cache also updates a line that holds its address.
     pub uncached_stores_update: bool,
-    /// Whether there is a mini data cache of 2 KB and two ways beside the main one.
+    /// Whether the core also has a mini data cache of 2 KB and two ways.
     pub mini_cache: bool,
-    /// Whether LDRD and STRD at an odd word fault if alignment is checked. On other cores they transfer two
-    /// words.
+    /// Whether LDRD and STRD at an odd word fault if alignment is checked. On other cores, they transfer two words.
     pub whole_doubles: bool,
     /// Format of the descriptors and of the fault status.
     pub descriptors: Descriptors,
@@ -94,8 +93,8 @@ pub struct Core {
     pub test_and_clean: bool,
     /// Control register (CP15 c1).
     pub sctlr: Sctlr,
-    /// Bits of the control register that choose the clocking mode. They must stay as the boot loader left
-    /// them; `sctlr.reset` has them that way.
+    /// Bits of the control register that choose the clocking mode. Software must leave these bits as the boot loader
+    /// set them, which is their state in `sctlr.reset`.
     pub clocking: u32,
     /// The unified TLB, or the TLB of instructions and the TLB of data.
     pub tlbs: &'static [Organisation],
@@ -114,20 +113,20 @@ pub struct Sctlr {
     pub writable: u32,
     /// Bits that are set at reset.
     pub reset: u32,
-    /// Bits that are not modelled as one; a write of a one ends the run.
+    /// Bits that the model does not support as one. A write of a one ends the run.
     pub refused: u32,
 }
 
-/// A core with one TLB for each side, which no chip has, for tests of such cores. CP15 is that of the 926: c8
-/// operates on both TLBs, c10 on the TLB of data.
+/// An ARM926EJ-S with one TLB for each side, for tests of cores with two TLBs. No chip has this combination. CP15 is as
+/// on the ARM926EJ-S: c8 operates on both TLBs, c10 on the TLB of data.
 #[cfg(test)]
 pub(crate) static SPLIT: Core = Core {
     tlbs: &[Organisation::new(1, 16, 0), Organisation::new(16, 2, 2)],
     ..ARM926EJS
 };
 
-/// A core with the ARM920T's caches, TLBs and bus, and with the 926's CP15, so that the 926's test programs
-/// run on it.
+/// A core with the ARM920T's caches, TLBs and bus, and with the ARM926EJ-S's CP15, so that the test programs of the
+/// ARM926EJ-S run on it.
 #[cfg(test)]
 pub(crate) static FROM_BASE: Core = Core {
     ways: ARM920T.ways,
@@ -138,7 +137,7 @@ pub(crate) static FROM_BASE: Core = Core {
     ..ARM926EJS
 };
 
-/// Boards are distinguished by this text. Fields that are missing here follow from the name.
+/// This text distinguishes boards. All fields that it omits follow from the name.
 impl fmt::Debug for Core {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Core")

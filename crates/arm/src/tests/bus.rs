@@ -35,7 +35,7 @@ pub(crate) struct TestBus {
     pub single: u32,
     /// Core cycles of a line fill.
     pub line: BurstTime,
-    /// From this address on, single writes are answered with an error.
+    /// Single writes to this address and above are answered with an error.
     pub read_only_from: u32,
     /// Cycles charged to each cause, if the core is observed.
     pub spent: [i64; Cause::COUNT],
@@ -152,7 +152,7 @@ impl Bus for TestBus {
     }
 }
 
-/// A [`TestBus`] with an observer that asks, at each event, for all uses of translations again.
+/// A [`TestBus`] with an observer that requests, at each event, that all uses of translations are reported again.
 #[derive(Clone)]
 pub(crate) struct ObservedBus(pub TestBus);
 

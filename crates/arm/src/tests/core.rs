@@ -29,7 +29,7 @@ pub(crate) fn on<B: Bus>(core: &'static Core, bus: B) -> Cpu<B> {
     Cpu::new(Config::new(core, least, least, cost).unwrap(), bus)
 }
 
-/// Executes one A32 instruction at [`HERE`], without a check of its condition.
+/// Executes one A32 instruction at [`HERE`] without checking its condition.
 pub(crate) fn arm(cpu: &mut Cpu<TestBus>, insn: u32) {
     cpu.control &= !T;
     let op = cpu.decoder().arm(insn);
@@ -40,7 +40,7 @@ pub(crate) fn arm(cpu: &mut Cpu<TestBus>, insn: u32) {
     cpu.biu_idle();
 }
 
-/// Executes one Thumb instruction at `at`, without a check of its condition.
+/// Executes one Thumb instruction at `at` without checking its condition.
 pub(crate) fn thumb_at(cpu: &mut Cpu<TestBus>, at: u32, half: u16) {
     cpu.control |= T;
     let op = cpu.decoder().thumb(half);
@@ -51,7 +51,7 @@ pub(crate) fn thumb_at(cpu: &mut Cpu<TestBus>, at: u32, half: u16) {
     cpu.biu_idle();
 }
 
-/// Executes one Thumb instruction at [`HERE`], without a check of its condition.
+/// Executes one Thumb instruction at [`HERE`] without checking its condition.
 pub(crate) fn thumb(cpu: &mut Cpu<TestBus>, half: u16) {
     thumb_at(cpu, HERE, half);
 }
@@ -78,9 +78,9 @@ pub(crate) const COARSE: u32 = 0x8000;
 /// Second-level table of [`mapped`] for the third megabyte, with pages of every size.
 pub(crate) const FINE: u32 = 0xc000;
 
-/// Returns a core with 1 MB of RAM, and with MMU and caches on. The first megabyte of its addresses is the
-/// RAM, write-back. The fourth and the fifth megabyte are the RAM, too: uncached, the fifth buffered. The
-/// second and the third megabyte have no pages yet.
+/// Returns a core with 1 MB of RAM, and with MMU and caches on. The first megabyte of its addresses maps the RAM as
+/// write-back. The fourth and the fifth megabyte map the RAM as uncached, the fifth also as buffered. The second and
+/// the third megabyte have no pages yet.
 pub(crate) fn mapped() -> Cpu<TestBus> {
     mapped_on(&ARM926EJS, TestBus::new(1 << 20), |bus| bus)
 }

@@ -78,7 +78,7 @@ fn a_full_tlb_goes_round_from_its_base() {
     assert_eq!(tlb.find(Mva(0x1123)).unwrap(), 1, "below the base");
 }
 
-/// Lockdown as in the manual: base and victim point at the entry, P is set; then the base moves above it.
+/// Lockdown as in the manual: base and victim point at the entry, and P is set. Then the base moves above the entry.
 #[test]
 fn a_preserved_entry_survives_all_but_its_own_address() {
     let mut tlb = full(Victims::Random);

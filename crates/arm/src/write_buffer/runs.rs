@@ -10,14 +10,14 @@ pub(super) const BOUNDARY: u32 = 1024;
 /// Bursts of a core's bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bursts {
-    /// AHB: eight words, four, or one, from any word on (`DDI0198D 6.2.2`, table 6-1).
+    /// AHB: bursts of eight, four, or one word, starting at any word (`DDI0198D 6.2.2`, table 6-1).
     Sizes,
-    /// ASB: a first word and any number of sequential ones (S3C2410A p. 4-8).
+    /// ASB: a first word and any number of sequential words (S3C2410A p. 4-8).
     Sequential,
 }
 
 impl Bursts {
-    /// Number of words in the next transaction of a run with `left` words from `pa` on.
+    /// Number of words in the next transaction of a run with `left` words that starts at `pa`.
     #[inline]
     fn next(self, pa: Pa, left: usize) -> usize {
         let within = left.min((BOUNDARY - pa.0 % BOUNDARY) as usize / 4);
@@ -78,7 +78,7 @@ impl Biu {
         self.buffers.bursts == Bursts::Sequential
     }
 
-    /// Queues a store that no other store joins. Returns when the core can continue.
+    /// Queues a store that no other store joins. Returns the cycle at which the core can continue.
     pub fn store_alone<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -93,7 +93,7 @@ impl Biu {
         now
     }
 
-    /// Queues a run of words. Returns when the core can continue.
+    /// Queues a run of words. Returns the cycle at which the core can continue.
     pub fn store_words<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -115,8 +115,8 @@ impl Biu {
         now
     }
 
-    /// Makes unbuffered stores of a run. Returns when they are complete, and how many words the bus took: an
-    /// error response ends the run.
+    /// Makes the unbuffered stores of a run. Returns the cycle at which they are complete, and the number of words that
+    /// the bus took. An error response ends the run.
     pub fn store_words_unbuffered<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -137,7 +137,7 @@ impl Biu {
         (self.free_at, written)
     }
 
-    /// Reads words in one burst, which must not cross 1 KB. Returns when the last word is in the core.
+    /// Reads words in one burst, which must not cross 1 KB. Returns the cycle at which the last word is in the core.
     pub fn read_words<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -152,7 +152,7 @@ impl Biu {
         Ok(self.free_at)
     }
 
-    /// Maximum number of words that one burst from `pa` on can read.
+    /// Maximum number of words that one burst from `pa` can read.
     pub fn readable(&self, pa: Pa, left: usize) -> usize {
         self.buffers.bursts.next(pa, left)
     }

@@ -95,7 +95,7 @@ fn xscales_has_eight_entries_each_within_16_bytes() {
     assert_eq!([0x100, 0x17c, 0x400].map(|pa| bus.word(pa)), [0, 7, 1]);
 }
 
-/// Result of restoring the unit's own state with the word `there` replaced by `forged`.
+/// Returns the result of restoring the unit's own state with the word `there` replaced by `forged`.
 fn forged(biu: &Biu, there: u32, forged: u32) -> Result<(), Damaged> {
     use crate::state::{Saved, State};
     let mut saved = Vec::new();

@@ -26,18 +26,18 @@ impl Writes {
         }
     }
 
-    /// Sets the cause of the line that was moved to the victim buffer last.
+    /// Sets the cause of the line that was last moved to the victim buffer.
     pub fn victim_is_of(&mut self, cause: Cause) {
         self.victim = cause;
     }
 
-    /// Notes that a line was moved to the victim buffer, as an eviction unless the caller names another
+    /// Records that a line was moved to the victim buffer. The cause is an eviction unless the caller names another
     /// cause.
     pub(super) fn evicted(&mut self) {
         self.victim = Cause::Eviction;
     }
 
-    /// Notes that a write had the bus.
+    /// Records that a write had the bus.
     pub(super) fn note(&mut self, from: u64, to: u64, was_victim: bool) {
         if self.kept.len() == KEPT {
             self.kept.pop_front();

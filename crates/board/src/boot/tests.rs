@@ -242,7 +242,7 @@ fn what_does_not_fit_into_ram_says_where_it_ends() {
     );
 }
 
-/// The addresses of the pieces after such a kernel must not overflow.
+/// The addresses of the pieces after this kernel must not overflow.
 #[test]
 fn a_segment_near_4_gb_does_not_fit_and_says_so() {
     // Offsets of two fields of the only program header.
@@ -343,7 +343,7 @@ fn a_zimage_for_ram_elsewhere_is_refused_with_both_places() {
         "zImage: the zImage unpacks its kernel to 0x20008000, but this board's RAM is 0x00000000 to \
          0x04000000: build it with CONFIG_AUTO_ZRELADDR, which fits any RAM"
     );
-    // An address in this board's RAM is accepted, and so is an instruction in its place. A file may have no address.
+    // A zImage may have an address in this board's RAM, an instruction in the place of the address, or no address.
     assert_eq!(boot(0x0000_8000), Ok(()));
     assert_eq!(boot(0xe1a0_8000), Ok(()));
     assert_eq!(place_of(&[0; 16]), None);

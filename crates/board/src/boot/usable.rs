@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The amount of RAM that a kernel uses: all of the board's, or the amount that `mem=` on its command line gives
+//! The amount of RAM that a kernel uses: all RAM of the board, or the amount that `mem=` on its command line gives
 //! (Linux arch/arm/kernel/setup.c, `early_mem`).
 
 /// Returns the bytes that the kernel uses, counted from the start of RAM. The board has `size` bytes at `base`.
 ///
 /// # Errors
-/// Fails when a `mem=` names RAM that the board does not have, or when none begins at the start of RAM, where the
+/// Fails when a `mem=` names RAM that the board does not have, or when no `mem=` begins at the start of RAM, where the
 /// kernel lies.
 pub(super) fn usable(command_line: &str, base: u32, size: u32) -> Result<u32, String> {
     let (base, size) = (u64::from(base), u64::from(size));
     let words = command_line.split_whitespace();
-    // Words after `--` are for the first process.
+    // Words after `--` are arguments of the first process.
     let words = words.take_while(|word| *word != "--");
     let mut end = None;
     for word in words.filter(|word| word.starts_with("mem=")) {
@@ -46,7 +46,7 @@ fn bank(text: &str, base: u64) -> Option<(u64, u64)> {
     }
 }
 
-/// Reads a number as the kernel does, with an optional K, M or G. Returns it with the text that follows.
+/// Reads a number as the kernel does, with an optional K, M or G. Returns the number with the text that follows.
 fn number(text: &str) -> Option<(u64, &str)> {
     let (radix, digits) = match text.as_bytes() {
         [b'0', b'x' | b'X', ..] => (16, &text[2..]),

@@ -2,9 +2,9 @@
 //! Access to memory for bus masters other than the core.
 //!
 //! A device moves data in [`Device::transfer`](crate::device::Device::transfer), through the [`Memory`] that the call
-//! gives it. It reads and writes only RAM and bypasses the core's caches, as the hardware does. Each transfer takes
-//! the memory's own time, and the core's accesses wait until it ends. A transfer does not wait for a burst of the core that
-//! is still in progress. Observers get each transfer.
+//! gives it. It reads and writes only RAM and bypasses the core's caches, as the hardware does. Each transfer takes the
+//! time of the memory, and the core's accesses wait until it ends. A transfer does not wait for a burst of the core
+//! that is still in progress. Observers receive each transfer.
 
 use super::{Slot, SystemBus};
 use crate::device::Device;
@@ -67,7 +67,7 @@ impl<'a> Memory<'a> {
     /// Reads words from RAM in bursts. Returns the core cycle at which the last burst ends.
     ///
     /// # Errors
-    /// Fails when a word is not in RAM, or when the address is not a multiple of 4. Then it reads nothing.
+    /// Fails when a word is not in RAM, or when the address is not a multiple of 4. In this case, it reads nothing.
     pub fn read(&mut self, pa: u32, words: &mut [u32]) -> Result<u64, BusError> {
         let offset = self.offset(pa, words.len())?;
         for (n, burst) in words.chunks_mut(BURST).enumerate() {
@@ -81,7 +81,7 @@ impl<'a> Memory<'a> {
     /// Writes words to RAM in bursts. Returns the core cycle at which the last burst ends.
     ///
     /// # Errors
-    /// Fails as [`Memory::read`] does. Then it writes nothing.
+    /// Fails as [`Memory::read`] does. In this case, it writes nothing.
     pub fn write(&mut self, pa: u32, words: &[u32]) -> Result<u64, BusError> {
         let offset = self.offset(pa, words.len())?;
         for (n, burst) in words.chunks(BURST).enumerate() {
@@ -116,7 +116,7 @@ impl<'a> Memory<'a> {
 }
 
 impl SystemBus {
-    /// Returns whether [`SystemBus::take_transfers`] has transfers.
+    /// Returns whether [`SystemBus::take_transfers`] would return transfers.
     #[inline]
     pub(crate) fn has_transfers(&self) -> bool {
         !self.transfers.is_empty()
@@ -127,8 +127,8 @@ impl SystemBus {
         core::mem::take(&mut self.transfers)
     }
 
-    /// Adds a part that is not in the machine file, at a free address and without wires. A machine with such a part gives
-    /// no snapshot.
+    /// Adds a part that is not in the machine file, at a free address and without wires. A machine with such a part
+    /// gives no snapshot.
     ///
     /// # Errors
     /// Fails when the address range is not free, or does not consist of whole pages.

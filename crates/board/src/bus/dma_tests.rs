@@ -63,7 +63,7 @@ fn a_bus_master_copies_within_ram_and_its_transfers_are_told() {
             (0x2040, 4, true)
         ]
     );
-    // Each burst begins at the end of the one before.
+    // Each burst begins at the end of the previous one.
     for pair in transfers.windows(2) {
         assert_eq!(pair[0].cycle + u64::from(pair[0].cycles), pair[1].cycle);
     }
@@ -116,7 +116,7 @@ fn a_part_is_attached_at_a_free_place_only() {
         (0, 0x1000),
         (0x6000_0800, 0x1000),
         (0x6000_0000, 0),
-        // Past the end of the address space.
+        // Beyond the end of the address space.
         (0xffff_f000, 0x2000),
         (0x7000_0000, 0xa000_0000),
     ] {

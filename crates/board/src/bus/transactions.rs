@@ -39,7 +39,7 @@ impl Bus for SystemBus {
         if offset < self.ram.bytes() && bytes <= self.ram.bytes() - offset {
             return Ok(self.ram.read_words(now, offset, words));
         }
-        // Word by word: a device gets single words, and a burst may cross the end of RAM.
+        // The burst is read word by word, because a device gets single words, and a burst may cross the end of RAM.
         let mut time = BurstTime::default();
         for (i, word) in words.iter_mut().enumerate() {
             let at = pa.plus(4 * i as u32);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The bus side that parts share: byte lanes, PrimeCell identification, and the texts of refusals.
+//! Bus access code that parts share: byte lanes, PrimeCell identification, and the texts of refusals.
 //!
 //! A PrimeCell is behind the AHB-to-APB bridge. APB has no transfer size, so the part always sees a whole word. A
 //! narrow read therefore returns the lanes that it asked for. A narrow write to lane 0 reaches the register as if it
@@ -9,7 +9,7 @@
 use super::Unmodelled;
 use arm::Width;
 
-/// Reason of a refusal when the model does not have the register.
+/// Reason for a refusal of an access to a register that the model does not have.
 pub(crate) const NO_REGISTER: &str = "the model has no such register";
 
 /// Returns the lanes of `word` that a read of `width` at `offset` asks for.
@@ -24,7 +24,8 @@ pub(crate) fn merge(word: u32, offset: u32, width: Width, value: u32) -> u32 {
     (word & !mask) | ((value << shift) & mask)
 }
 
-/// Returns an identification register at 0xfe0..=0xffc: four of the peripheral ID, then four of the PrimeCell ID.
+/// Returns an identification register at 0xfe0..=0xffc. The first four are the peripheral ID, the last four the
+/// PrimeCell ID.
 pub(crate) fn primecell_id(periphid: u32, reg: u32) -> Option<u32> {
     const CELL_ID: u32 = 0xb105_f00d;
     match reg {

@@ -74,7 +74,7 @@ impl<'a> Cables<'a> {
         self.bus.link()
     }
 
-    /// Plugs the network cable in at `rate`, or unplugs it. Frames on their way are lost.
+    /// Plugs the network cable in at `rate`, or unplugs it. Frames on the wire are lost.
     pub fn plug(&mut self, rate: Option<Rate>) {
         self.bus.plug(self.now, rate);
     }
@@ -94,14 +94,14 @@ impl<'a> Cables<'a> {
         self.bus.with_link(Link::take_arrived)
     }
 
-    /// Sends a frame of the host at `not_before_ns`, or as soon after that as the wire is free. A short frame is
-    /// filled up to the shortest length. Returns the time at which the frame starts, if there is a cable.
+    /// Sends a frame of the host at `not_before_ns`, or as soon after that as the wire is free. Pads a short frame to
+    /// the minimum length. Returns the time at which the frame starts, if there is a cable.
     pub fn send(&mut self, not_before_ns: u64, frame: Vec<u8>) -> Option<u64> {
         let at = not_before_ns.max(self.now_ns());
         self.bus.with_link(|link| link.send(at, frame, true, false))
     }
 
-    /// Sends exactly these bytes as a frame of the host, however few or many. Returns as [`Cables::send`] does.
+    /// Sends exactly these bytes as a frame of the host, without padding. Returns as [`Cables::send`] does.
     pub fn send_raw(
         &mut self,
         not_before_ns: u64,

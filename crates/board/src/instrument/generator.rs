@@ -40,13 +40,13 @@ impl Segment {
 pub struct Pulses {
     /// The pin that the generator drives.
     pub pin: u8,
-    /// Frequencies in their order. After the last one, the generator is quiet.
+    /// Segments in order. After the last one, the generator is quiet.
     pub segments: Vec<Segment>,
     /// Time for which a pulse is high, ns.
     pub width_ns: u64,
-    /// Largest distance of a pulse from its place on the grid, before or after it, ns.
+    /// Maximum distance of a pulse from its place on the grid, in either direction, ns.
     pub jitter_ns: u64,
-    /// Whether the first pulse of a segment comes at a random time within the first period. Otherwise it comes in the
+    /// Whether the first pulse of a segment comes at a random time within the first period. If not, it comes in the
     /// middle of that period.
     pub random_phase: bool,
     /// Seed of jitter and phase.

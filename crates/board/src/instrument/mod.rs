@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instruments outside the board: they see and drive only what a cable carries.
+//! Instruments outside the board. They see and drive only the signals that a cable carries.
 //!
 //! An instrument knows the time, and the levels and edges of pins. It has no access to bus, memory or core. It is part
 //! of the machine's state, so a fork has a copy.
@@ -25,7 +25,7 @@ use crate::bus::Edge;
 /// Pins of the probed port.
 pub const PINS: u8 = 8;
 
-/// Reason why an instrument cannot have its settings.
+/// Reason why the settings of an instrument are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SetupError(pub String);
@@ -94,7 +94,7 @@ pub trait Instrument {
         None
     }
 
-    /// Takes a change of a wire's level. `pins` has the levels after it.
+    /// Takes a change of a wire's level. `pins` has the levels after the change.
     fn edge(&mut self, _edge: Edge, _pins: &Pins) {}
 }
 
@@ -161,7 +161,7 @@ impl Bench {
         deadlines.min().unwrap_or(u64::MAX)
     }
 
-    /// Takes the earliest level that is due by `now`; if several are due at once, that of the first generator.
+    /// Takes the earliest level that is due by `now`. If several are due at once, takes the first generator's.
     pub(crate) fn next_pulse(&mut self, now: u64) -> Option<Driven> {
         let at = self.deadline();
         if at > now || at == u64::MAX {

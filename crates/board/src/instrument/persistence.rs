@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A screen with persistence: counts, by time after the trigger, how often each channel was high and had an edge. Its
-//! size does not depend on the number of triggers.
+//! A screen with persistence. For each time after the trigger, it counts how often each channel was high and how often
+//! it had an edge. Its size does not depend on the number of triggers.
 
 use super::SetupError;
 use crate::bus::Edge;
@@ -10,7 +10,7 @@ use crate::bus::Edge;
 pub struct Trace {
     /// The pin.
     pub pin: u8,
-    /// Number of triggers just before which the channel was high.
+    /// Number of triggers for which the channel was high just before the trigger.
     pub high_before: u64,
     /// Number of rises in each column.
     pub rises: Vec<u64>,

@@ -19,7 +19,7 @@ pub struct Response {
 /// All stimuli of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Responses {
-    /// Stimuli in order, without the last one: its responses may lie after the end of the recording.
+    /// Stimuli in order, without the last one, whose responses may lie after the end of the recording.
     pub each: Vec<Response>,
     /// Number of rises of the response before the first stimulus.
     pub before: u32,
@@ -55,7 +55,8 @@ impl Responses {
         all
     }
 
-    /// Returns the stimuli from the first to the last with two responses: those while the guest's program was running.
+    /// Returns the stimuli from the first to the last one with two responses. During this time, the guest's program was
+    /// running.
     pub fn served(&self) -> &[Response] {
         let twice = |r: &Response| r.second.is_some();
         let first = self.each.iter().position(twice);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An oscilloscope for levels: records edges from its trigger on, and shows with persistence what follows a trigger.
+//! An oscilloscope for levels: records edges after its trigger, and shows with persistence what follows a trigger.
 
 use super::persistence::Persistence;
 use super::{Instrument, Pins, SetupError, checked_pin};
@@ -10,7 +10,7 @@ use crate::bus::Edge;
 pub struct Trigger {
     /// Pin of the edge.
     pub pin: u8,
-    /// Whether the edge is a rise. Otherwise it is a fall.
+    /// Whether the edge is a rise. If not, it is a fall.
     pub rising: bool,
 }
 
@@ -68,7 +68,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// Makes an oscilloscope that waits for its trigger from core cycle `now` on.
+    /// Makes an oscilloscope that waits for its trigger, starting at core cycle `now`.
     ///
     /// # Errors
     /// Fails when a pin does not exist, or when there are no channels, no memory or no columns.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Generator, board and oscilloscope together. The program is written by hand; its listing is above it.
+//! Tests of generator, board and oscilloscope together. The program is written by hand; its listing is above it.
 
 use super::*;
 use crate::boot::Boot;
@@ -142,6 +142,6 @@ fn pulses_faster_than_the_board_are_counted_and_nothing_hangs() {
     let edges = &m.bench().scopes()[0].capture().edges;
     let responses = Responses::new(edges, 2, 0);
     assert!(responses.unanswered() > 1000, "{}", responses.unanswered());
-    // A pulse of 50 ns is too short for the loop. The run must continue all the same.
+    // A pulse of 50 ns is too short for the loop. The run must continue nevertheless.
     assert_eq!(m.run_for(Duration::from_millis(1)), Stop::Limit);
 }

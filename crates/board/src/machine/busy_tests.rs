@@ -24,7 +24,7 @@ pub(crate) const BUSY: &[u32] = &[
     0xe59f_b0a4,
     0xe3a0_00ff,
     0xe589_0400,
-    // load 2400; control periodic, interrupt, 32 bits; VIC line 4; SCTLR.I
+    // load 2400; control: periodic, interrupt, 32 bits; VIC line 4; SCTLR.I
     0xe3a0_0e96,
     0xe58a_0000,
     0xe3a0_00e2,
@@ -83,7 +83,7 @@ pub(crate) fn cached(board: &str, second: u32) -> Machine {
     cached_with(board, [0xe088_8006, 0xe028_8003, second])
 }
 
-/// Makes a machine like [`cached`], whose loop executes these three instructions after its load.
+/// Makes a machine like [`cached`] whose loop executes these three instructions after its load.
 pub(crate) fn cached_with(board: &str, executed: [u32; 3]) -> Machine {
     cached_in(board, executed, 16 << 20)
 }

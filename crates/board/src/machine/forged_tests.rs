@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Snapshots with one forged field. Only an attacker who can also forge the hash could make them. They are refused, or
-//! the machine continues with the forged value; it never panics.
+//! Snapshots with one forged field. Only an attacker who also forges the hash can make such snapshots. A machine either
+//! refuses the snapshot or continues with the forged value; it never panics.
 
 use super::busy_tests::{STORE, cached_in};
 use super::*;
@@ -155,7 +155,7 @@ fn forged_cores_are_refused_or_go_on_and_never_panic() {
             for forged in FORGED.iter().step_by(2).filter(|f| at + f.len() <= end) {
                 let mut bytes = saved.clone();
                 bytes[at..at + forged.len()].copy_from_slice(forged);
-                // Restored into the existing core: making a new core takes long.
+                // The test restores into the existing core, because making a new core takes long.
                 m.ended = None;
                 if m.cpu.restore(&mut Saved::new(&bytes[HEAD..])).is_err() {
                     refused += 1;

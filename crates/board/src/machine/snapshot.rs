@@ -25,7 +25,7 @@ impl From<Damaged> for RestoreError {
 }
 
 impl<B: BoardBus + State> Machine<B> {
-    /// Returns the machine's whole state. [`Machine::restored`] makes a machine of it that continues with the same
+    /// Returns the machine's complete state. [`Machine::restored`] makes a machine from it that continues with the same
     /// bytes and cycles. Watchpoints and the observer are not saved. Returns `None` for a machine that cannot continue
     /// or has instruments connected.
     pub fn snapshot(&self) -> Option<Vec<u8>> {
@@ -49,8 +49,8 @@ impl Machine {
     /// Restores a machine from a snapshot that was taken on the board `spec`.
     ///
     /// # Errors
-    /// Fails when the bytes are not a snapshot of this board, as far as they show it. If the bytes may be damaged,
-    /// check them with a hash first.
+    /// Fails when the bytes are recognisably not a snapshot of this board. If the bytes may be damaged, check them with
+    /// a hash first.
     pub fn restored(spec: BoardSpec, snapshot: &[u8]) -> Result<Machine, RestoreError> {
         let (board, snapshot) = snapshot.split_at_checked(32).unwrap_or_default();
         if board != spec.identity().as_bytes() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The programs are written by hand. The listing of each is above it.
+//! Tests of the machine. Their programs are written by hand, with the listing of each above it.
 
 use super::busy_tests::BUSY;
 use super::*;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A changed number of a board file, such as `caches.dcache_bytes=32K`. The file stays as it is.
+//! A changed number of a board file, such as `caches.dcache_bytes=32K`. The file itself does not change.
 
 use super::reader::SpecError;
 use crate::suggest::did_you_mean;
@@ -36,7 +36,7 @@ impl FromStr for Change {
     type Err = SpecError;
 
     fn from_str(text: &str) -> Result<Change, SpecError> {
-        // A plus separates changes in the name of a board.
+        // In the name of a board, a plus separates the changes.
         let pair = text.split_once('=').filter(|_| !text.contains('+'));
         match pair {
             Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => {
@@ -102,8 +102,8 @@ fn inner<'a>(root: &'a mut Table, path: &str) -> Option<&'a mut Table> {
     parts.try_fold(root, |table, part| table.get_mut(part)?.as_table_mut())
 }
 
-/// Suggests the key that shares most words with the typed one: `caches.dcache_bytes` for `dcache`. If no key shares a
-/// word, suggests the nearest spelling.
+/// Suggests the key that has the most words in common with the typed key: `caches.dcache_bytes` for `dcache`. If no key
+/// has a word in common, suggests the nearest spelling.
 fn meant(typed: &str, keys: &[String]) -> String {
     let lower = typed.to_lowercase();
     let words: Vec<&str> = lower
@@ -192,7 +192,7 @@ fn number_of(key: &str, text: &str) -> Result<Value, SpecError> {
 
 type Units = &'static [(&'static [&'static str], i64)];
 
-/// Returns the units that the number of a key can have. The first is the key's own.
+/// Returns the units that the number of a key can have. The first is the unit of the key itself.
 fn units(key: &str) -> Units {
     const BYTES: Units = &[
         (&["B"], 1),

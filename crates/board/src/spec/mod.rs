@@ -20,7 +20,7 @@ use arm::model::{self, Core};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The board that is used when none is named.
+/// The board that is used when the user names none.
 pub const DEFAULT_BOARD: &str = "sam9263";
 
 const BOARDS: &[(&str, &str)] = &[
@@ -44,7 +44,7 @@ const MACHINES: &[(&str, &str)] = &[(
 pub struct SdramSpec {
     /// Time from the bus grant to the critical word when the row is open.
     pub first_word_row_hit_bus: u32,
-    /// Time from the bus grant to the critical word when another row, or none, is open in the bank.
+    /// Time from the bus grant to the critical word when another row or no row is open in the bank.
     pub first_word_row_miss_bus: u32,
     /// Time of each further word of a burst; may be a fraction.
     pub clk_per_word_bus: f64,
@@ -66,7 +66,7 @@ pub struct SdramSpec {
 pub struct BoardSpec {
     /// Name on the command line.
     pub name: String,
-    /// Title for lists, one line.
+    /// One-line title for lists.
     pub title: String,
     /// Core clock, Hz.
     pub cpu_hz: u64,

@@ -28,7 +28,7 @@ pub struct DeviceSpec {
     pub values: BTreeMap<String, u64>,
 }
 
-/// A region that exists on the real board and is not modelled on purpose.
+/// A region that exists on the real board and that the model ignores on purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IgnoredSpec {
     /// Name of the region.
@@ -37,7 +37,7 @@ pub struct IgnoredSpec {
     pub base: u32,
     /// Size in bytes, a multiple of [`PAGE`].
     pub size: u32,
-    /// Why it is not modelled.
+    /// Reason why the region is not modelled.
     pub reason: String,
 }
 
@@ -85,7 +85,7 @@ const IGNORED_KEYS: [&str; 6] = ["name", "base", "size", "reason", "source", "co
 pub struct Peripherals {
     /// Name in board files.
     pub name: String,
-    /// Title for lists, one line.
+    /// One-line title for lists.
     pub title: String,
     /// QEMU's machine with these peripherals.
     pub qemu: String,
@@ -107,7 +107,7 @@ pub struct Peripherals {
     pub devices: Vec<DeviceSpec>,
     /// The wires.
     pub wires: Vec<Wire>,
-    /// Regions that are not modelled on purpose.
+    /// Regions that the model ignores on purpose.
     pub ignored: Vec<IgnoredSpec>,
     /// Every number with its origin.
     pub quantities: Vec<Quantity>,

@@ -24,14 +24,14 @@ pub struct SpecError {
     pub problem: String,
 }
 
-/// How well a number is known.
+/// How reliable a number is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
     /// Read in a vendor manual, a device tree or a paper.
     Documented,
     /// Follows from code or from documented bit fields.
     Inferred,
-    /// Recalled from a manual that was not read again.
+    /// Recalled from a manual, without reading it again.
     Recalled,
     /// Engineering estimate, to be calibrated.
     Estimated,
@@ -74,11 +74,11 @@ pub struct Quantity {
     pub value: f64,
     /// Source of the number, in words.
     pub source: String,
-    /// How well the number is known.
+    /// How reliable the number is.
     pub confidence: Confidence,
 }
 
-/// The numbers that are allowed between the bounds.
+/// The allowed numbers between the bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// All numbers, including fractions.
@@ -98,7 +98,7 @@ pub struct Limits {
     pub highest: f64,
     /// Accepted values between the bounds.
     pub step: Step,
-    /// The unit; empty for counts and addresses.
+    /// The unit. It is empty for counts and addresses.
     pub unit: &'static str,
 }
 
@@ -378,7 +378,7 @@ impl<'a> Section<'a> {
         Err(self.error(key, problem))
     }
 
-    /// Returns the table with the origin of `key`: the number's own table, or this one.
+    /// Returns the table with the origin of `key`: the table of the number itself, or this table.
     fn origin(&self, key: &str) -> Result<Section<'a>, SpecError> {
         match self.required(key)? {
             Value::Table(own) => {

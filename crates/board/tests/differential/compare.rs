@@ -58,8 +58,8 @@ fn cause(code: u32) -> &'static str {
     }
 }
 
-/// Returns the required result: QEMU's result, corrected where the manual says otherwise and the manual's result can
-/// be computed.
+/// Returns the required result. This is QEMU's result, corrected where the manual says otherwise and the manual's
+/// result can be computed.
 fn reference(
     layout: &Layout,
     image: &Image,
@@ -98,15 +98,15 @@ fn reference(
     wanted
 }
 
-/// Returns the register of an unaligned load that is executed, and its value after the load according to the manual.
+/// Returns the register of an executed unaligned load, and the value that the manual requires after the load.
 fn rotated(layout: &Layout, image: &Image, view: &View) -> Option<(usize, u32)> {
     let (register, address) = unaligned_load(view).filter(|_| view.passes())?;
     let word = image.peek(layout, layout.mva(address))?;
     Some((register, word.rotate_right(8 * (address & 3))))
 }
 
-/// Returns whether the core has loaded the manual's value in a case in which QEMU aborts: with the MMU off, QEMU 10
-/// (but not 7.2) treats memory as a device's. Its other results then have no meaning.
+/// Returns whether the core has loaded the manual's value in a case in which QEMU aborts. With the MMU off, QEMU 10
+/// (but not 7.2) treats memory as device memory. Its other results then have no meaning.
 fn is_rotated_where_qemu_aborts(
     layout: &Layout,
     image: &Image,

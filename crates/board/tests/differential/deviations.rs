@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The list of cases that are not compared, with reasons: the same list as docs/understand/QEMU-DEVIATIONS.md.
 //!
-//! The architecture leaves an `Unpredictable` case open: silicon, QEMU and this model may differ. In a `Qemu` case
-//! QEMU differs from the manual of ARMv5 or of the ARM926, and the manual decides. Both kinds are counted and dropped
-//! before they run. [`MASKS`] lists results that are compared only in part.
+//! The architecture leaves an `Unpredictable` case open: silicon, QEMU and this model may differ. In a `Qemu` case,
+//! QEMU differs from the manual of ARMv5 or of the ARM926EJ-S, and the manual decides. Both kinds are counted and
+//! dropped before they run. [`MASKS`] lists results that are compared only in part.
 
 use crate::compare::breakpoint_of_xscale;
 use crate::coprocessors::{
@@ -440,12 +440,12 @@ fn high_forms(view: &View) -> bool {
     view.thumb && (add_compare_move && view.bits(7, 6) == 0 || compare_pc)
 }
 
-/// Matches a first half alone: QEMU decodes both halves at once and has no instruction for the first half.
+/// Matches a first half without its second half: QEMU decodes both halves at once and has no instruction for one half.
 fn lone_half_call(view: &View) -> bool {
     view.thumb && view.is(0xf800, 0xf000) && !matches!(view.second >> 11, 0x1d | 0x1f)
 }
 
-/// Matches unaligned accesses to words. An A32 LDR that does not load the pc is run instead: see [`MASKS`].
+/// Matches unaligned accesses to words. Tests still run an A32 LDR that does not load the pc: see [`MASKS`].
 fn unaligned_word(view: &View) -> bool {
     let unaligned = view
         .access()
@@ -464,14 +464,14 @@ pub fn unaligned_load(view: &View) -> Option<(usize, u32)> {
     (load && unaligned && inside && to_register).then_some((view.field(12), access.address))
 }
 
-/// Matches the undefined second half. Alone it makes QEMU branch. After the first half, which ARMv5 has executed by
-/// then, QEMU undoes both halves.
+/// Matches the undefined second half. Without its first half, it makes QEMU branch. After the first half, which ARMv5
+/// has already executed, QEMU undoes both halves.
 fn undefined_blx_suffix(view: &View) -> bool {
     let pair = view.is(0xf800, 0xf000) && view.second & 0xf801 == 0xe801;
     view.thumb && (pair || view.is(0xf801, 0xe801))
 }
 
-/// Matches the first half of a BL with a BLX half after it on ARMv4T, where the BLX half is undefined. QEMU calls.
+/// Matches the first half of a BL before a BLX half on ARMv4T, where the BLX half is undefined. QEMU executes the call.
 fn blx_on_armv4t(view: &View) -> bool {
     let pair = view.is(0xf800, 0xf000) && view.second & 0xf800 == 0xe800;
     view.thumb && !view.armv5 && pair

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes tests. A test is an instruction, which is drawn from a row of the decode table or is purely random, and a
-//! state in which it has an effect.
+//! Generates tests. A test is an instruction and a state in which the instruction has an effect. The instruction comes
+//! from a row of the decode table, or is purely random.
 
 use crate::deviations;
 use crate::layout::{
@@ -21,7 +21,7 @@ pub struct Test {
     pub address: u32,
     /// Number of the set of banked registers.
     pub bank: usize,
-    /// The test as both machines get it.
+    /// The test in the form that both machines read.
     pub words: [u32; TEST_WORDS],
 }
 
@@ -308,7 +308,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Returns the jump of the two halves of a BL together.
+    /// Returns the combined jump of the two halves of a BL.
     fn call(&self, first: &View, second: &View) -> Option<Jump> {
         let mut state = second.clone();
         let high = ((first.insn << 21) as i32 >> 9) as u32;
@@ -329,7 +329,7 @@ impl Generator<'_> {
         }
         let guard = at < crate::layout::SLOTS_BYTES - 8;
         if guard {
-            // Thumb code in A32 guards, and the reverse, runs at most to the next slot or page.
+            // In guards of the other instruction set, code runs at most to the next slot or page.
             return jump.thumb || at < 0x2000;
         }
         let mva = layout.mva(jump.raw);
@@ -388,7 +388,7 @@ impl Generator<'_> {
             to += 1;
         }
         let (low, high) = (windows[from].offset, windows[to].offset + windows[to].len);
-        // The access may begin before these windows or end after them, where it cannot write.
+        // The access may extend beyond these windows on either side, where it cannot write.
         let start = if first < low || first > last {
             low
         } else {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The memory image that both machines run: addresses, page tables, guards, and scratch memory.
 //!
-//! Scratch memory is at the modified virtual address that the FCSE PID gives. It has a page of every kind of
-//! permission and cacheability. All memory that a test could damage is read-only for the test, or outside the
-//! addresses that the generator uses.
+//! Scratch memory is at the modified virtual address that the FCSE PID gives. It has a page of every kind of permission
+//! and cacheability. All memory that a test could damage is read-only for the test, or outside the addresses that the
+//! generator uses.
 
 use crate::random::Random;
 
@@ -36,7 +36,7 @@ const RESULTS_PA: u32 = 0x200_0000;
 /// Page of the board's reset register, which ends the run.
 pub const SYSREG_PA: u32 = 0x1000_0000;
 
-/// A32 slot. Slots are the places of tested instructions, as offsets in the slot pages.
+/// A32 slot. Slots are the places of tested instructions, given as offsets in the slot pages.
 pub const SLOT_ARM: u32 = 0x800;
 /// Thumb slot whose instruction is word aligned.
 pub const SLOT_THUMB: u32 = 0x2800;
@@ -54,7 +54,7 @@ pub struct Setup {
     pub aligned: bool,
     /// FCSE PID, 0 to 127.
     pub pid: u32,
-    /// Whether the core is ARMv5, whose loads into pc choose the state. Otherwise it is ARMv4T.
+    /// Whether the core is ARMv5, whose loads into pc select the state. If not, it is ARMv4T.
     pub armv5: bool,
     /// Whether the core is an XScale.
     pub xscale: bool,
@@ -70,7 +70,7 @@ pub struct Window {
     pa: u32,
     /// Whether privileged code may write the window. The harness restores it after each test.
     pub writable: bool,
-    /// Offset from the start of the untouched copy. Adjacent windows are contiguous there.
+    /// Offset from the start of the untouched copy. The copy has no gaps between windows.
     pub pristine: u32,
 }
 
@@ -261,7 +261,7 @@ impl Image {
             armv5,
             xscale,
         } = layout.setup;
-        // The I-cache is on. With the MMU, D-cache, R bit and high vectors are on, too. The ARM920T keeps its clock
+        // The I-cache is on. With the MMU on, D-cache, R bit and high vectors are on, too. The ARM920T keeps its clock
         // mode.
         let (always, clean) = match (armv5, xscale) {
             (_, true) => (0x78, 2),
@@ -357,7 +357,7 @@ impl Image {
                 self.put(page(n), scratch_page(SCRATCH_PA + n * 0x1000, ap, cb));
             }
         }
-        // Four subpages: all may write, only privileged code may access, user code may read, no code may write.
+        // Four subpages: all code may write, only privileged code may access, user code may read, no code may write.
         self.put(
             page(9),
             (SCRATCH_PA + 0x9000) | ((3 | 1 << 2 | 2 << 4) << 4) | 0xe,

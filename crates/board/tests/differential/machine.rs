@@ -18,7 +18,7 @@ pub struct Pair {
     pub core: &'static Core,
     /// QEMU's core, as its option `-cpu` names it.
     qemu: &'static str,
-    /// Whether the cores are ARMv5. Otherwise they are ARMv4T.
+    /// Whether the cores are ARMv5. If not, they are ARMv4T.
     pub armv5: bool,
     /// CP15 registers that privileged code reads: CRn and opcode 2.
     pub registers: &'static [(u32, u32)],
@@ -45,8 +45,8 @@ pub static ARMV5: Pair = Pair {
     ours: 0,
 };
 
-/// The ARM920T. QEMU does not have this core, but TI's OMAP core of the same architecture. CP15 differs: the control
-/// and cache type registers have other values, and c5,c0,1 is the fault status of data.
+/// The ARM920T. QEMU does not have this core, but has TI's OMAP core of the same architecture. CP15 differs: the
+/// control and cache type registers have other values, and c5,c0,1 is the fault status of data.
 pub static ARMV4T: Pair = Pair {
     core: &ARM920T,
     qemu: "ti925t,midr=0x41129200",
@@ -207,7 +207,7 @@ pub struct Qemu {
     started: Instant,
 }
 
-/// Time limit of QEMU: no batch needs so long unless QEMU hangs.
+/// Time limit of QEMU. A batch needs this long only if QEMU hangs.
 const QEMU_LIMIT: Duration = Duration::from_secs(120);
 
 /// Returns QEMU's options for the machine, with a backend for its sound chip if the machine takes one.

@@ -2,9 +2,9 @@
 //! Runs random instructions on a core of this project and on QEMU's corresponding core. Every register, status
 //! register, exception and store must agree, except for the list in docs/understand/QEMU-DEVIATIONS.md.
 //!
-//! Environment variables: `DIFF_SEED` (a number) draws other tests, `DIFF_BATCH` runs only one batch, `DIFF_ONLY` only
-//! one test of each batch, `DIFF_TESTS` sets the number of tests per batch, and `DIFF_SHOW` the number of differences
-//! that are described.
+//! Environment variables: `DIFF_SEED` (a number) selects other tests, `DIFF_BATCH` runs only one batch, `DIFF_ONLY`
+//! runs only one test of each batch, `DIFF_TESTS` sets the number of tests per batch, and `DIFF_SHOW` sets the number
+//! of differences to describe.
 
 mod compare;
 mod coprocessors;
@@ -100,7 +100,7 @@ fn number(name: &str) -> Option<u64> {
     )
 }
 
-/// Returns the number of differences that are described.
+/// Returns the maximum number of differences to describe.
 fn shown_at_most() -> usize {
     number("DIFF_SHOW").unwrap_or(20) as usize
 }
@@ -218,7 +218,7 @@ fn run(
     Ok(())
 }
 
-/// Returns mode and state of a test, for the counts.
+/// Returns mode and instruction set state of a test, for the counts.
 fn state(test: &Test) -> &'static str {
     match (test.view.cpsr & 0x1f, test.view.thumb) {
         (0x10, false) => "in User mode, A32",
@@ -284,7 +284,7 @@ fn compare_all(pair: &Pair) {
         .filter(|&n| number("DIFF_BATCH").is_none_or(|only| only as usize == n))
         .collect::<Vec<_>>();
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get().min(chosen.len()));
-    // Each thread takes the next batch that no thread has taken.
+    // Each thread takes the next batch in turn.
     let next = AtomicUsize::new(0);
     let work = || {
         let mut done = Vec::new();

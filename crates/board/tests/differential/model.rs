@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the generator must know about an instruction: the memory that it accesses and its jump target. Written from
-//! the ARM ARM, independently of the core under test. The model does not compute results of instructions: QEMU's
-//! results are the reference.
+//! Facts that the generator needs about an instruction: the memory that it accesses and its jump target. The code
+//! follows the ARM ARM, independently of the core under test. The model does not compute results of instructions:
+//! QEMU's results are the reference.
 
 /// An instruction and the state before it.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub struct View {
     pub spsr: u32,
     /// Whether alignment is checked (SCTLR.A).
     pub aligned: bool,
-    /// Whether the core is ARMv5. Otherwise it is ARMv4T.
+    /// Whether the core is ARMv5. If not, it is ARMv4T.
     pub armv5: bool,
     /// Whether the core is an XScale.
     pub xscale: bool,

@@ -146,8 +146,7 @@ impl Claim {
         };
         let sign = if self.at_most.is_some() { 1.0 } else { -1.0 };
         let count = all.len();
-        // A failed comparison is worse than an open comparison, and an open comparison is worse than a comparison that
-        // holds.
+        // From worst to best: a failed comparison, an open comparison, a comparison that holds.
         let worst = all
             .into_iter()
             .zip(each)

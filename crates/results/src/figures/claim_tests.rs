@@ -134,7 +134,7 @@ fn four_seeds_or_more_decide_by_ranks_and_not_by_their_range() {
         reason.contains("by ranks over 4 runs, p = 0.02"),
         "{reason}"
     );
-    // One of the five values lies above all values of the other group: no longer significant.
+    // One of the five values lies above all values of the other group, so the difference is no longer significant.
     assert_eq!(verdict("at_most = 1.0", &low, &high).0, None);
     assert_eq!(verdict("at_least = 1.0", &low[..4], &high).0, Some(false));
     assert_eq!(verdict("less_by = 4.0", &low[..4], &high).0, Some(true));

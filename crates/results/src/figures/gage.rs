@@ -97,7 +97,7 @@ fn study(samples: &[Vec<Vec<f64>>]) -> Result<Study> {
     Ok(analysed(samples, operators, replicates))
 }
 
-/// Analyses the variance of samples when every run has equally many.
+/// Analyses the variance of samples when every run has the same number of samples.
 fn analysed(samples: &[Vec<Vec<f64>>], operators: usize, replicates: usize) -> Study {
     let (p, o, r) = (samples.len() as f64, operators as f64, replicates as f64);
     let mean = |values: &mut dyn Iterator<Item = f64>| {

@@ -227,7 +227,7 @@ impl Line {
     }
 }
 
-/// Metric without a ratio: with few runs, chance decides in which kernel the scheduler's tick falls into a sample.
+/// Metric without a ratio. With few runs, chance decides for which kernel the scheduler's tick falls into a sample.
 const WORST: &str = "max";
 /// Units in which less is better.
 const TIMES: [&str; 4] = ["ns", "us", "ms", "s"];

@@ -159,7 +159,7 @@ pub fn figures(all: &[Latencies]) -> Vec<(&'static str, Option<Figure>)> {
         let seeds = all.iter();
         let seeds = seeds.map(|l| l.at_rank((l.total() as f64 * q).ceil()));
         let estimate = whole.quantile(q)?;
-        // Samples of one seed are not repetitions: the interval comes from order statistics.
+        // Samples of one seed are not repetitions, so the interval comes from order statistics.
         Some(match all {
             [_] => Figure {
                 estimate,
@@ -180,8 +180,8 @@ pub fn figures(all: &[Latencies]) -> Vec<(&'static str, Option<Figure>)> {
     figures
 }
 
-/// Gives a value over all seeds the 95 % interval of the seeds' median, widened to contain the value. With fewer than
-/// six seeds, the interval is their range.
+/// Adds an interval to a value over all seeds: the 95 % interval of the seeds' median, widened to contain the value.
+/// With fewer than six seeds, the interval is their range.
 pub fn over_seeds(value: f64, seeds: impl Iterator<Item = f64>) -> Figure {
     let seeds: Vec<f64> = seeds.collect();
     let Some(of_median) = statistics::summarise(&seeds) else {
@@ -197,7 +197,7 @@ pub fn over_seeds(value: f64, seeds: impl Iterator<Item = f64>) -> Figure {
     }
 }
 
-/// Gives a value over all seeds the range of the seeds' values.
+/// Adds the range of the seeds' values to a value over all seeds.
 fn range(value: f64, seeds: Vec<f64>) -> Figure {
     Figure {
         estimate: Estimate {

@@ -40,7 +40,7 @@ pub struct Figure {
     /// Statistic of the metric: "min", "avg", "stddev".
     #[serde(default)]
     pub stat: String,
-    /// Value in `unit`; `None` when the paper has a plot only.
+    /// Value in `unit`; `None` when the paper has only a plot.
     pub value: Option<f64>,
     /// Unit of the value: "us".
     #[serde(default)]

@@ -162,7 +162,7 @@ fn sums(row: &[u64], count: usize) -> bool {
         .is_none_or(|all| row[..count].iter().sum::<u64>() == *all)
 }
 
-/// Refuses a thread whose summary lines contradict its bins: lines are missing or changed.
+/// Refuses a thread whose summary lines contradict its bins, because lines are missing or were changed.
 fn check(thread: &Thread, min: u64, total: Option<u64>) -> Result<()> {
     let counted = thread.counted();
     if let Some(total) = total.filter(|total| *total != counted) {

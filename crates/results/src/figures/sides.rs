@@ -9,8 +9,8 @@ use crate::runs::point::Place;
 /// Metrics that depend on the number of samples.
 const EXTREMES: [&str; 2] = ["min", "max"];
 
-/// Numbers of samples count as equal when they differ by at most this share of the larger number. A guest that measures
-/// for a fixed time does not always take equally many samples.
+/// Largest difference between two numbers of samples that count as equal, as a share of the larger number. A guest that
+/// measures for a fixed time does not always take the same number of samples.
 const AS_MANY: f64 = 0.1;
 
 /// Whether the metric is a minimum or a maximum.
@@ -51,7 +51,7 @@ pub fn ratio(of: &Measured, to: &Measured) -> Option<f64> {
     (comparable && to.value != 0.0).then(|| of.value / to.value)
 }
 
-/// Whether two figures are compared: they may differ in board, kernel and mode only.
+/// Whether two figures are compared. Compared figures differ only in board, kernel and mode.
 fn are_sides(one: &Measured, other: &Measured) -> bool {
     one.metric == other.metric
         && one.place.series == other.place.series

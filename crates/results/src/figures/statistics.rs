@@ -120,8 +120,8 @@ impl Ranks {
     }
 }
 
-/// Runs the rank-sum test of Wilcoxon, Mann and Whitney, exact also with ties. The test's time grows with the fourth
-/// power of the number of values.
+/// Runs the rank-sum test of Wilcoxon, Mann and Whitney. The test is exact, even with ties. Its time grows with the
+/// fourth power of the number of values.
 pub fn ranks(a: &[f64], b: &[f64]) -> Option<Ranks> {
     if a.is_empty() || b.is_empty() {
         return None;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rank tests of each kernel against the first kernel: is a figure lower, and how certain is that?
-//! One seed is one repetition, however many samples its run has.
+//! Rank tests of each kernel against the first kernel: whether a figure is lower, and how certain this is. One seed is
+//! one repetition, regardless of the number of samples in its run.
 
 use serde::Serialize;
 

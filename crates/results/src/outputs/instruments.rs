@@ -57,7 +57,7 @@ impl OutputKind for Instruments {
     }
 
     fn charts(&self, runs: &[&Run], board: &str) -> Result<Vec<Chart>> {
-        // Series at several frequencies are in the chart of rates.
+        // The chart of rates shows series at several frequencies.
         let lines = |run: &&Run| {
             let place = run.point.place();
             let drawn = series(run).iter();

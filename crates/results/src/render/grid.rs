@@ -11,7 +11,7 @@ use base::terminal;
 
 /// Longest line of prose, in characters.
 const WIDTH: usize = 100;
-/// Largest share of a terminal's width for columns of words beside columns of numbers, in percent.
+/// Largest share of a terminal's width for columns of words next to columns of numbers, in percent.
 const WORDS_PERCENT: usize = 55;
 /// Width of a column's border and blanks, in characters.
 const FRAME: usize = 3;
@@ -126,7 +126,7 @@ impl Grid {
             + 1
     }
 
-    /// Draws these columns. With a `width`, words are broken to fit. Numbers are broken only if nothing else helps.
+    /// Draws these columns. With a `width`, words are broken to fit. Numbers are broken only as a last resort.
     fn drawn(&self, columns: &[usize], width: Option<usize>) -> String {
         let cells = |row: &Vec<String>| -> Vec<String> {
             let cell = |n: &usize| row.get(*n).cloned().unwrap_or_default();

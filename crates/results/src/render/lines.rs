@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Line charts, among them latency histograms with a logarithmic axis of counts as in the papers.
+//! Line charts, including latency histograms with a logarithmic axis of counts, as in the papers.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Turns a result, as `--json` prints it, into tables with units. The first table has the single numbers. Then comes a
-//! table for each group of objects with equal keys, and then a table for each array.
+//! Turns a result, as `--json` prints it, into tables with units. The first table has the single numbers. Next comes a
+//! table for each group of objects with equal keys, and finally a table for each array.
 
 use serde_json::{Map, Value};
 
@@ -87,7 +87,7 @@ fn is_flat(object: &Map<String, Value>) -> bool {
     !object.values().any(|v| v.is_object() || v.is_array())
 }
 
-/// Makes a table with a row for each object of an array. The entries of an inner object are columns of their own.
+/// Makes a table with a row for each object of an array. The entries of an inner object become separate columns.
 fn of_rows(name: &str, all: &[Value]) -> Option<Grid> {
     let flat = |value: &Value| {
         let mut cells = Vec::new();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The screen of an oscilloscope as SVG. The traces of all triggers lie over each other: a point that more traces pass
-//! through is brighter.
+//! The screen of an oscilloscope as SVG. The traces of all triggers are drawn over each other. A point is brighter if
+//! more traces pass through it.
 
 use anyhow::Result;
 use plotters::coord::Shift;
@@ -89,7 +89,7 @@ struct Glowing {
     glow: f64,
 }
 
-/// Brightness of a share of the triggers. Even one trace in thousands stays visible, because it may be the worst case.
+/// Brightness of a share of the triggers. One trace among thousands stays visible, because it may be the worst case.
 fn glow(count: u64, triggers: u64) -> f64 {
     if count == 0 || triggers == 0 {
         return 0.0;

@@ -2,7 +2,7 @@
 //! Campaigns on disk: `out/campaigns/EXPERIMENT/KEY.json` lists the runs in the plan's order. Tables and reports
 //! therefore need no hashes of the current inputs. The file `last` names the last campaign.
 //!
-//! Each choice of options has its own campaign ([`Selection::key`]). A campaign shows its own points only, even if
+//! Each choice of options has a separate campaign ([`Selection::key`]). A campaign shows only its own points, even if
 //! other runs of the experiment are stored.
 
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ pub struct Campaign {
 pub struct Listed {
     /// Name of the stored run: [`Run::hash`].
     pub run: String,
-    /// Point of this campaign; another point with equal inputs may have made the stored run.
+    /// Point of this campaign. The stored run may come from another point with equal inputs.
     pub point: Point,
 }
 
@@ -87,8 +87,8 @@ impl Campaign {
         paths::write_atomically(&path, serde_json::to_string_pretty(self)?.as_bytes())
     }
 
-    /// Loads the campaign of the selection, or the last campaign without a selection. Error messages name the
-    /// experiment as the user does (`named`).
+    /// Loads the campaign of the selection, or the last campaign if there is no selection. `named` is the experiment's
+    /// name as the user wrote it, for error messages.
     pub fn load(
         experiment: &str,
         named: &str,
@@ -124,18 +124,19 @@ impl Campaign {
         bail!("{named} has no runs of `{command}` yet: run it, or use stored runs with {others}")
     }
 
-    /// Loads the campaign of the experiment's own plan; `None` when there was none, or none of its runs is left.
+    /// Loads the campaign of the experiment's own plan. Returns `None` if there was none, or if none of its runs is
+    /// left.
     pub fn of_own_plan(experiment: &str, quick: bool) -> Result<Option<(Campaign, Vec<Run>)>> {
         read(experiment, &Selection::own_plan(quick).key())
     }
 
-    /// Returns the command that measures the campaign, with `experiment` as the user names it.
+    /// Returns the command that measures the campaign. `experiment` is the name as the user wrote it.
     pub fn command(&self, experiment: &str) -> String {
         self.asked.command(experiment)
     }
 }
 
-/// Reads a campaign with its stored runs; `None` when there was none, or none of its runs is left.
+/// Reads a campaign with its stored runs. Returns `None` if there was none, or if none of its runs is left.
 fn read(experiment: &str, key: &str) -> Result<Option<(Campaign, Vec<Run>)>> {
     let path = path(experiment, key);
     let Some(text) = paths::read_if_there(&path)? else {

@@ -5,15 +5,15 @@ use anyhow::{Context as _, Result, bail};
 
 /// Printed by `run-guest` before the program starts.
 pub const BEGIN: &str = "@@begin";
-/// Printed by `run-guest`, with the exit status, after the program ended.
+/// Printed by `run-guest`, with the exit status, after the program has ended.
 pub const END: &str = "@@end ";
 /// Printed by the first process before the first prompt.
 pub const READY: &str = "@@ready";
 /// Linux's message before the cause of a panic.
 const PANIC: &str = "Kernel panic";
-/// Linux's message when it could unpack only a part of its root file system, with which it goes on.
+/// Linux's message when it could unpack only a part of its root file system. Linux then continues with this part.
 const HALF_UNPACKED: &str = "Initramfs unpacking failed";
-/// Number of lines of the console's end in an error message.
+/// Number of lines from the end of the console output in an error message.
 const LAST_LINES: usize = 5;
 
 /// A line that is typed to the guest's shell, and the markers around the command's output.
@@ -58,7 +58,7 @@ impl Typed {
         Ok((output, status))
     }
 
-    /// Whether the command gets a standard input.
+    /// Whether the command reads from standard input.
     pub fn reads(&self) -> bool {
         self.line.contains(" </.stdin;")
     }

@@ -53,7 +53,7 @@ pub struct Provenance {
     pub command: String,
     /// The kernel's command line.
     pub cmdline: String,
-    /// Instruments beside the guest, as JSON; empty without instruments.
+    /// Instruments outside the guest, as JSON; empty without instruments.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub instruments: String,
     /// Version of this program.

@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 /// Number of columns of the screen.
 pub const COLUMNS: usize = 500;
 
-/// A screen: the traces of all triggers over each other.
+/// A screen: the traces of all triggers, drawn over each other.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Screen {
     /// Width in microseconds, from the trigger on.
     pub window_us: f64,
     /// Number of triggers that started a picture.
     pub triggers: u64,
-    /// Number of triggers that came while a picture was being drawn, and so started none.
+    /// Number of triggers that started no picture, because they came while another picture was being drawn.
     pub ignored: u64,
     /// The channels, from the top.
     pub traces: Vec<Trace>,

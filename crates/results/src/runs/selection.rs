@@ -11,17 +11,17 @@ use base::shell::quoted;
 pub struct Selection {
     /// Whether to measure the experiment's quick form.
     pub quick: bool,
-    /// Seeds instead of the experiment's.
+    /// Seeds that replace the experiment's seeds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seeds: Option<Vec<u64>>,
-    /// Boards instead of the experiment's.
+    /// Boards that replace the experiment's boards.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub boards: Vec<String>,
     /// Changed numbers of each board, `KEY=VALUE`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<String>,
-    /// Limit per point instead of the experiment's, in seconds of board time. It decides which points fail, not which
-    /// points the plan has.
+    /// Limit for each point, in seconds of board time, that replaces the experiment's limit. The limit decides which
+    /// points fail, not which points the plan has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_s: Option<f64>,
 }
@@ -40,7 +40,7 @@ impl Selection {
         self.seeds.is_none() && self.boards.is_empty() && self.set.is_empty()
     }
 
-    /// Returns the command that measures the selection, with `experiment` as the user names it.
+    /// Returns the command that measures the selection. `experiment` is the name as the user wrote it.
     pub fn command(&self, experiment: &str) -> String {
         let words = ["warmswitch", "run", experiment].map(quoted);
         [words.join(" "), self.options()].join(" ").trim().into()

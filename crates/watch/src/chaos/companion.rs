@@ -10,7 +10,7 @@ use board::{Observed, Observer};
 
 /// An observer that can run together with chaos.
 pub trait Companion: Observer {
-    /// Runs the core with chaos and this observer ([`Observer::run_core`]). The function is compiled in this crate.
+    /// Runs the core with chaos and this observer ([`Observer::run_core`]). This crate compiles the call.
     fn run_core_of_both(cpu: &mut Cpu<Observed<Chaos<Self>>>, limit: u64) -> Exit
     where
         Self: Sized;

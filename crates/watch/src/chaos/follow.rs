@@ -5,7 +5,7 @@
 use super::{Chaos, FAULT, USER};
 use arm::Context;
 
-/// Linux's exception vectors.
+/// Exception vectors of Linux.
 const SWI: u32 = 0xffff_0008;
 const PREFETCH_ABORT: u32 = 0xffff_000c;
 const DATA_ABORT: u32 = 0xffff_0010;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chaos with events written by hand.
+//! Tests of chaos with events written by hand.
 
 use super::*;
 use arm::{Mva, Pa};

@@ -11,7 +11,7 @@ use std::ops::Range;
 const KEPT: usize = 1 << 16;
 /// Number of resumed tasks kept: the newest.
 const BACK: usize = 1 << 10;
-/// Number of calls that are searched for calls by a writer's callers.
+/// Number of calls in which the log searches for calls by a writer's callers.
 const SEARCHED: usize = 1 << 12;
 /// Log2 of FCSE's slot size. FCSE processes pass addresses below the slot size to the kernel.
 const SLOT: u32 = 25;
@@ -95,23 +95,23 @@ impl From<Vec<Range<u32>>> for Distinctions {
 /// Functions called between the events of a report: addresses of their first instructions, without duplicates.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Between {
-    /// [`Apart::then_called`].
+    /// [`Distinctions::then_called`].
     pub then_called: Vec<u32>,
-    /// [`Apart::filled_in`].
+    /// [`Distinctions::filled_in`].
     pub filled_in: Vec<u32>,
-    /// [`Apart::called_since_fill`], with the bits of its condition.
+    /// [`Distinctions::called_since_fill`], with the bits of its condition.
     pub called_since_fill: Vec<(u32, Option<Bits>)>,
-    /// [`Apart::called_since`].
+    /// [`Distinctions::called_since`].
     pub called_since: Vec<u32>,
-    /// [`Apart::suspended_in`].
+    /// [`Distinctions::suspended_in`].
     pub suspended_in: Vec<u32>,
-    /// Whether the kept calls reach back to the write. If not, functions without a kept call may have been called too.
+    /// Whether the kept calls reach back to the write. If not, more functions may have been called.
     pub is_whole: bool,
     /// Whether the kept calls reach back to the fill.
     pub is_whole_since_fill: bool,
 }
 
-/// The events of a report, between which calls are looked for.
+/// The events of a report. The call log looks for calls between them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Events {
     /// Cycle and call-tree node of the write.
@@ -120,7 +120,7 @@ pub(super) struct Events {
     pub stack: Stack,
     /// Cycle in which the used line or TLB entry was filled.
     pub filled: Option<u64>,
-    /// Modified virtual addresses of the data: the address of the use and the address of the write, if they have one.
+    /// Modified virtual addresses of the data: the address of the use, and the address of the write if it has one.
     pub addresses: [Option<Mva>; 2],
     /// Translation table bases of the use and of the write.
     pub tables: [u32; 2],
@@ -156,7 +156,7 @@ impl Suspended {
         }
     }
 
-    /// Notes a switch from the task on stack `from`, with these frames, to the task on stack `to`.
+    /// Records a switch from the task on stack `from`, with these frames, to the task on stack `to`.
     fn switched(&mut self, from: u32, mut frames: impl Iterator<Item = Node>, to: u32, cycle: u64) {
         if let Some(function) = frames.find_map(|node| self.inside.get(&node)) {
             self.away.insert(from, (*function, cycle));
@@ -213,7 +213,7 @@ impl CallLog {
         }
     }
 
-    /// Notes a switch from the task on stack `from`, whose frames have these nodes, to the task on stack `to`.
+    /// Records a switch from the task on stack `from`, whose frames have these nodes, to the task on stack `to`.
     pub fn switched(&mut self, from: u32, frames: impl Iterator<Item = Node>, to: u32, cycle: u64) {
         self.suspended.switched(from, frames, to, cycle);
     }
@@ -282,7 +282,7 @@ impl Calls {
         let is_of_process = |call: &&Call| {
             let is_given = |at: u32| concerns(&call.arguments, at);
             let mut all = events.addresses.iter().flatten();
-            // Another process has another page at this address.
+            // Another process maps another page at this address.
             events.tables.contains(&call.ttb)
                 && all.any(|at| is_given(at.0) || is_given(unrelocated(at.0)))
         };
@@ -311,7 +311,7 @@ impl Calls {
         }
     }
 
-    /// Returns the calls that the writer's callers made after the write, until one of them is called again.
+    /// Returns the calls that the writer's callers made after the write, up to the next call of one of these callers.
     fn next_by_callers(&self, events: &Events) -> impl Iterator<Item = &Call> {
         let ((cycle, node), stack) = (events.written, events.stack);
         let callers = self.ancestors(self.parent(node));

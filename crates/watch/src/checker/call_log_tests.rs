@@ -6,7 +6,7 @@ use super::*;
 use arm::{Context, Width};
 
 const SP: u32 = 0xc100_1f00;
-/// Calls the other functions.
+/// Function that calls the other functions.
 const SYSTEM_CALL: u32 = 0xc000_1000;
 const COPY: u32 = 0xc000_2000;
 const FLUSH: u32 = 0xc000_3000;
@@ -228,7 +228,7 @@ fn a_task_that_was_switched_away_inside_a_function_is_known_at_that_time() {
     }
 }
 
-/// Another task entered the same system call before the write, and flushes its own data.
+/// Another task entered the same system call before the write, and flushes only its own data.
 #[test]
 fn a_flush_by_another_task_is_not_the_writers() {
     let distinctions = Distinctions {
@@ -269,7 +269,7 @@ fn a_call_of_another_process_is_for_another_page() {
     assert_eq!(found, [], "the call was for another process' page");
 }
 
-/// No flush follows the write. After many more calls, the calls after the write are no longer kept.
+/// No flush follows the write. Many more calls then push the calls after the write out of the log.
 #[test]
 fn a_call_that_is_no_longer_kept_was_not_called_next() {
     let distinctions = Distinctions {

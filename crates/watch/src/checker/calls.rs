@@ -13,7 +13,7 @@ use super::shadow::Writer;
 use arm::{Context, Mva, Width};
 use std::collections::BTreeMap;
 
-/// Node of the call tree: a whole chain of frames as one number. 0 is outside all calls.
+/// Node of the call tree, which stands for a chain of frames. Node 0 is outside all calls.
 pub(crate) type Node = u32;
 
 /// A task's stack: the low bits of the stack's number. Stacks 512 MB apart share a number, so that [`Writer`] stays
@@ -62,13 +62,13 @@ const KEPT: usize = 1 << 20;
 const NODES: usize = 1 << 22;
 /// Slots of the cache in front of the tree.
 const RECENT: usize = 1 << 14;
-/// Maximum number of frames of a stack. A deeper stack means that this module missed returns.
+/// Maximum number of frames of a stack. A deeper stack means that this module has missed returns.
 const DEPTH: usize = 256;
 /// Start of the exception vectors. No call leads there.
 const VECTORS: u32 = 0xffff_0000;
 /// Longest range that two arguments can describe, in bytes.
 const RANGE: u32 = 1 << 20;
-/// Number of calls after a write that are searched for calls by the writer's callers.
+/// Number of calls after a write in which the checker searches for calls by the writer's callers.
 const NEXT: usize = 200;
 
 #[derive(Clone, Copy)]

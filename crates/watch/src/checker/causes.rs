@@ -50,7 +50,7 @@ impl Hasher for Fnv {
 }
 
 impl Causes {
-    /// Sets the functions that distinguish reports, for instance as callers.
+    /// Sets the functions that distinguish reports, such as callers.
     pub fn set_apart(&mut self, functions: Distinctions) {
         self.distinctions = functions;
     }
@@ -71,7 +71,7 @@ impl Causes {
         !self.distinctions.is_empty()
     }
 
-    /// Hashes which functions are among each of three lists of callers, and the circumstances.
+    /// Hashes the distinguishing functions in each list of callers, and the circumstances.
     pub fn among(&self, callers: &[Vec<u32>; 3], circumstances: &Circumstances) -> Among {
         let calls =
             |function: &Range<u32>, list: &[u32]| list.iter().any(|pc| function.contains(pc));
@@ -140,8 +140,9 @@ impl Checker {
         (state << KIND_BITS | access, pc, writer)
     }
 
-    /// Hashes what distinguishes reports of the same two instructions: the callers and circumstances for which
-    /// suppressions ask, and, for a read by a bus master, that master and the writer's caller. Returns 0 if nothing does.
+    /// Hashes the facts that distinguish reports of the same two instructions: the callers and circumstances that
+    /// suppressions ask for and, for a read by a bus master, that master and the writer's caller. Returns 0 if there
+    /// are no such facts.
     pub(super) fn among(&self, met: &Difference<'_>) -> Among {
         let told_apart = self.causes.are_told_apart();
         let written = || self.calls.callers(met.writer.node);
@@ -227,7 +228,7 @@ mod tests {
         assert_eq!(script.checker.reports().count(), before + 1);
     }
 
-    /// Returns the count and the writer's callers of each report, after both callers have called twice.
+    /// Returns the count and the writer's callers of each report, after each of two callers has called twice.
     fn reports(distinctions: &[u32]) -> Vec<(u64, Vec<u32>)> {
         let mut script = Scripted::new(distinctions);
         for (n, caller) in (0..).zip([CALLERS, CALLERS].concat()) {

@@ -162,8 +162,8 @@ fn a_descriptor_that_leads_elsewhere_or_is_zero_differs_in_more_than_its_permiss
 }
 
 /// One instruction runs from an I-cache line of other memory, which suppressions with `remapped` cover. Then it runs
-/// from a line of the same memory that was not invalidated, which these suppressions do not cover. Both cases have one
-/// writer.
+/// from a line of the same memory that was not invalidated, which these suppressions do not cover. The writer is the
+/// same.
 #[test]
 fn a_line_of_other_memory_hides_no_line_of_the_same_memory() {
     let mut script = Scripted::new(&CALLERS);

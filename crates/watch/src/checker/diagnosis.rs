@@ -144,7 +144,7 @@ pub(super) fn stale(history: &History, dirty: &DirtyLines, found: Found) -> Repo
     let Followed { mut place, left } = follow(&found, history, dirty);
     let fill = history.fill_of(found.access, found.mva);
     let is_dma = found.writer.path == Path::Dma;
-    // A bus master wrote the word past the write buffer. Bytes beside those that a bus master wrote may be old for other
+    // A bus master wrote the word, bypassing the write buffer. The other bytes of the word may be old for other
     // reasons.
     let by_master = is_dma && found.writer.whole;
     let is_filled_since = fill.is_some_and(|fill| {
@@ -159,8 +159,8 @@ pub(super) fn stale(history: &History, dirty: &DirtyLines, found: Found) -> Repo
         _ => false,
     };
     if read_since && place == Newest::Memory {
-        // Memory was read after the write, so the value was still in the write buffer, or an older value from the write
-        // buffer replaced it.
+        // Memory was read after the write. Either the value was still in the write buffer, or an older value from the
+        // write buffer replaced it.
         place = match by_master {
             true => Newest::Replaced,
             false => Newest::Buffer,
@@ -214,7 +214,7 @@ pub(super) fn overwritten(history: &History, dirty: &DirtyLines, found: Found) -
             old: found.word(),
         },
     };
-    // Was this line already dirty while the newest data was still dirty in its own line?
+    // Whether this line was already dirty while the newest data was still dirty in its line.
     let was_in_line = found.writer.path == Path::Line && place == Newest::Memory;
     let since = dirty.since(found.mva.0);
     let kind = if was_in_line && since.is_some_and(|since| since < left) {

@@ -4,7 +4,7 @@
 use super::report::Access;
 use arm::{Context, Mva, Pa, Side};
 
-/// What happened to a line.
+/// Movement of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Movement {
     /// Filled from memory.
@@ -40,7 +40,7 @@ pub struct LineEvent {
     pub mva: u32,
     /// Physical address of the line's first byte.
     pub pa: u32,
-    /// What happened.
+    /// Movement of the line.
     pub movement: Movement,
 }
 
@@ -100,8 +100,8 @@ impl History {
     }
 
     /// Returns the events from `cycle` on, oldest first. They are the events of all lines that hold the memory at `pa`,
-    /// and of the D-cache line at `mva`, if given, even if that line holds other memory. The flag says whether the ring reaches
-    /// back to `cycle`.
+    /// and of the D-cache line at `mva`, if given, even if that line holds other memory. The flag says whether the ring
+    /// reaches back to `cycle`.
     pub fn of_line(&self, pa: Pa, mva: Option<Mva>, cycle: u64) -> (Vec<LineEvent>, bool) {
         let (pa, mva) = (pa.0 & !31, mva.map(|mva| mva.0 & !31));
         let concerns = |e: &&LineEvent| match e.movement {
@@ -171,7 +171,7 @@ mod tests {
         note(&mut history, 4, 0x2000, 0x9000);
         let (events, whole) = history.of_line(Pa(0x8004), Some(Mva(0x1008)), 0);
         assert_eq!((cycles(&events), whole), (vec![1, 2, 3], true));
-        // InvalidateAll is not an event of this line: each dirty line that it discards has its own event.
+        // InvalidateAll is not an event of this line. Each dirty line that it discards has a separate event.
         let all = Movement::InvalidateAll(Side::Data);
         let context = Context {
             cycle: 3,

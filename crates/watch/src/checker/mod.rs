@@ -93,7 +93,7 @@ impl Checker {
     }
 
     /// Sets the functions that distinguish reports. Differences with one cause become separate reports if a question of
-    /// [`Apart`] has different answers for them.
+    /// [`Distinctions`] has different answers for them.
     pub fn tell_apart(&mut self, functions: Distinctions) {
         self.calls.call_log.set(&functions);
         self.causes.set_apart(functions);
@@ -403,8 +403,8 @@ impl Checker {
             | Event::TlbUnlock { .. } => {
                 self.translations.moved(&mut self.shadow, context, event);
             }
-            // A claimed line needs no action: its contents are undefined, and a load of these contents gets a report.
-            // The caller handles accesses.
+            // A claimed line needs no action, because its contents are undefined, and a load of these contents gets a
+            // report. The caller handles accesses.
             _ => {}
         }
         Reaction::Continue

@@ -264,7 +264,7 @@ impl Checker {
         }
         self.pages.looked = self.pages.looked.filter(|_| left.is_empty());
         self.pages.waiting.extend(left);
-        // This free was by the previous owner, so the next report must not show it.
+        // This free was by the previous owner, so a later report must not show it.
         for page in first..first + count {
             self.pages.freed.remove(&page);
         }

@@ -5,7 +5,7 @@ use super::tests::{BACK, KNOWN, Kernel, NUMBER, OTHER, store};
 use super::*;
 use arm::TlbSide;
 
-/// A line of the page, and a user address of the line.
+/// A line of the page, and a user address in the line.
 const LINE: u32 = NUMBER << PAGE | 0x40;
 const AT: u32 = 0x0001_0040;
 /// First address space of the page.

@@ -183,7 +183,7 @@ fn a_call_that_returns_no_page_gives_none() {
     assert_eq!(kernel.reports(), []);
 }
 
-/// Between the start and the end of a call, an interrupt or another task makes a call.
+/// Between the start and the end of a call, an interrupt or another task makes another call.
 #[test]
 fn each_of_two_nested_calls_gives_its_page() {
     let mut kernel = Kernel::new();

@@ -10,8 +10,8 @@ use arm::{Context, Kind, Mva, Pa, Side, Width};
 /// Kind of a report: what went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReportKind {
-    /// A load got old data: the newest data was written through another address, or while the line still held the old
-    /// data.
+    /// A load got old data. Either the newest data was written through another address, or it was written while the
+    /// line still held the old data.
     StaleRead,
     /// The newest data is dirty in one line, and the used line is dirty too.
     TwoDirtyAliases,
@@ -75,8 +75,7 @@ pub enum Access {
     },
     /// The execution of an instruction.
     Fetch {
-        /// Whether the instruction came from an I-cache line. Otherwise, it came from the prefetch buffer, past the
-        /// cache.
+        /// Whether the instruction came from an I-cache line. Otherwise, it came from the prefetch buffer.
         cached: bool,
     },
     /// A table walk.
@@ -143,8 +142,8 @@ pub enum Newest {
     Lost(LineEvent),
     /// Nowhere: this write-back overwrote the newest data in memory.
     Overwritten(LineEvent),
-    /// Nowhere: a bus master wrote the newest data to memory, and then an older write of the core arrived from the write
-    /// buffer.
+    /// Nowhere: a bus master wrote the newest data to memory, and then an older write of the core reached memory from
+    /// the write buffer.
     Replaced,
 }
 
@@ -187,7 +186,7 @@ pub struct Mapped {
 }
 
 impl Access {
-    /// Returns whether the core accessed the data. Otherwise, there is no instruction, virtual address or call.
+    /// Returns whether the core accessed the data. If not, there is no instruction, virtual address or call.
     pub fn is_by_core(self) -> bool {
         !matches!(self, Access::Dma { .. })
     }
@@ -196,7 +195,7 @@ impl Access {
 /// A report from the checker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// What went wrong.
+    /// Kind of the error.
     pub kind: ReportKind,
     /// State of the core at the access.
     pub context: Context,
@@ -252,7 +251,7 @@ impl Report {
         // An instruction fetched through a stale translation may access data through another stale translation.
         let fetched = u8::from(self.access == Access::Translation(Kind::Fetch)) << 3;
         let by_victim = matches!(self.access, Access::WriteBack { victim: true });
-        // The access that happens to evict the line has nothing to do with the cause.
+        // The access that happens to evict the line is unrelated to the cause.
         let pc = if by_victim { 0 } else { self.context.pc };
         let kept = match self.access {
             Access::Outlives(Kept::DirtyLine) => 1 << 4,
@@ -391,7 +390,7 @@ fn remap(line: Mva) -> String {
 
 /// Key of a pair of instructions: the kind of access and the state of the lines ([`super::Checker::pair`]), the
 /// accessing instruction, and the writer. For victims and for remains of pages, the accessing instruction is 0, because
-/// it has nothing to do with the cause.
+/// it is unrelated to the cause.
 pub(super) type Pair = (u8, u32, u32);
 
 pub(super) fn pair(access: Access, pc: u32, writer: u32) -> Pair {

@@ -56,8 +56,8 @@ impl Writer {
 /// Number of words in one page of writers.
 const PAGE: usize = 1024;
 
-/// Returns a page without writers. Not inlined: the function needs 32 KB of stack, and every caller would have to probe
-/// this stack.
+/// Returns a page without writers. The function is not inlined, because it needs 32 KB of stack, and every caller would
+/// have to probe this stack.
 #[cold]
 #[inline(never)]
 fn unwritten() -> Box<[Writer; PAGE]> {
@@ -94,8 +94,8 @@ pub(super) struct User {
     pub access: (u8, u32),
     /// Callers and circumstances, as a hash.
     pub among: Among,
-    /// Whether the newest value is still in the dirty line that it was stored into. After the line has gone, the use is
-    /// another bug.
+    /// Whether the newest value is still in the dirty line that it was stored into. After the line has left the cache,
+    /// the use is another bug.
     pub in_line: bool,
 }
 
@@ -190,8 +190,8 @@ impl Shadow {
     }
 
     /// Returns whether `user`, which got a stale value, needs a report, and records that this user has had a report.
-    /// After a write-back destroyed the newest value, readers of the value in memory need no report: nothing they could
-    /// do would have saved it.
+    /// After a write-back has destroyed the newest value, readers of the value in memory need no report: nothing they
+    /// could do would have saved it.
     pub fn needs_report(&mut self, pa: u32, width: Width, got: u32, user: User) -> bool {
         let Some(n) = self.index(pa) else {
             return false;
@@ -223,7 +223,7 @@ impl Shadow {
         }
     }
 
-    /// Makes [`Shadow::store`] return the previous writer at writes to the word.
+    /// Makes [`Shadow::store`] return the previous writer when the word is written.
     pub fn watch(&mut self, pa: u32) {
         if let Some(n) = self.index(pa) {
             self.watched.set(n, true);

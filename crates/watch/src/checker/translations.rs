@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TLB entries, and the descriptors they were made from.
+//! TLB entries, and the descriptors from which they were made.
 
 use super::causes::Among;
 use super::circumstances::Difference;
@@ -38,8 +38,8 @@ struct Entry {
     /// Translation table base and core cycle of the fill.
     ttb: u32,
     cycle: u64,
-    /// A descriptor was written after the fill, or the entry was used under another table base. Every use needs a
-    /// check.
+    /// Whether every use of the entry needs a check, because a descriptor was written after the fill, or because the
+    /// entry was used under another table base.
     changed: bool,
     /// A locked entry survives an invalidate of all entries.
     locked: bool,
@@ -97,7 +97,7 @@ pub(super) enum Verdict {
 pub(super) struct Translations {
     /// Entries of each TLB, up to the highest number ever loaded.
     entries: [Vec<Entry>; 3],
-    /// The last two descriptors read, by any walk, including walks that failed.
+    /// The last two descriptors that any walk read, including walks that failed.
     walk: [Descriptor; 2],
 }
 
@@ -169,9 +169,9 @@ impl Translations {
         };
     }
 
-    /// Returns the addresses of all second-level descriptors of a page that has several. They must be equal, because
-    /// one entry covers the whole page. A write to any of them counts like a write to the descriptor that the walk
-    /// read.
+    /// Returns the addresses of all second-level descriptors of a page that has several. These descriptors must be
+    /// equal, because one entry covers the whole page. A write to any of them counts as a write to the descriptor that
+    /// the walk read.
     fn alike(&mut self, filled: Filled) -> Vec<u32> {
         let entry = self.entry(filled.number);
         let [(_, first), (at, _)] = entry.descriptors;

@@ -2,8 +2,8 @@
 //! The call tree of the kernel. The cycles of its calls and the cycles of the ledger's cells have equal sums.
 //!
 //! Execution that reaches a function's first instruction is a call. Execution that reaches the return address of a
-//! call, with the stack pointer of that call, is a return. Otherwise, for instance after an exception, execution
-//! continues in the innermost call of that function. If there is no such call, execution begins one.
+//! call, with the stack pointer of that call, is a return. In all other cases, for instance after an exception,
+//! execution continues in the innermost call of that function. If there is no such call, one begins.
 
 use super::functions::Function;
 use super::table::Table;
@@ -19,7 +19,7 @@ pub type CallId = u32;
 const DEEPEST: usize = 256;
 /// Size and alignment of a task's kernel stack, in bytes (Linux arch/arm/include/asm/thread_info.h, THREAD_SIZE).
 const STACK: u32 = 0x2000;
-/// Return address of a frame whose return address is unknown. No instruction has an odd address.
+/// Stands for an unknown return address of a frame. No instruction has an odd address.
 const NOWHERE: u32 = 1;
 /// Bit that marks a root in the key of a call. The rest of the key is then the number of the place instead of the
 /// caller.
@@ -73,7 +73,7 @@ fn stack_of(pointer: u32) -> u32 {
 #[derive(Clone, Debug)]
 pub(super) struct Calls {
     calls: Vec<Call>,
-    /// By caller and function: number of the call plus 1; 0 if there is none.
+    /// By caller and function: number of the call plus 1, or 0 if there is no call.
     of: Table<u32>,
     /// The current place: its number in the ledger, and an owner in it.
     place: (usize, Owner),
@@ -83,7 +83,7 @@ pub(super) struct Calls {
     /// Frames of interrupted code, the outermost first.
     interrupted: Vec<Vec<Frame>>,
     now: CallId,
-    /// Stack of the previous task, while a task that has not run before still uses it.
+    /// Stack of the previous task, while a new task still uses this stack.
     new_from: Option<u32>,
     /// Charges for the fetch of an instruction in a function that execution has not reached yet.
     ahead: Option<(Function, [i64; Cause::COUNT])>,
@@ -128,8 +128,8 @@ impl Calls {
         self.ahead = Some((function, [0; Cause::COUNT]));
     }
 
-    /// Charges a fetch that was not executed: to user land, to a caller that execution would have returned to, or to
-    /// the function that would have been called.
+    /// Charges a fetch that was not executed. The charge goes to user land, to a caller that execution would have
+    /// returned to, or to the function that would have been called.
     fn charge_ahead(&mut self) {
         if let Some((function, spent)) = self.ahead.take() {
             let of_function = |frame: &&Frame| frame.function == function;
@@ -213,12 +213,12 @@ impl Calls {
         let frames = &mut self.frames;
         let returns = |f: &Frame| f.back == to.pc && f.stack == to.stack;
         let is_here = |f: &Frame| match to.first {
-            // An exception may return to the function's first instruction. That is no new call, so the function, the
-            // return address and the stack have to be the same.
+            // An exception may return to the function's first instruction. That is not a new call, so the function, the
+            // return address and the stack must be the same.
             true => (f.function, f.back, f.stack) == (to.function, to.link, to.stack),
             false => f.function == to.function && f.stack >= to.stack,
         };
-        // During a call, the stack pointer is not above its value at the start.
+        // During a call, the stack pointer is never above its value at the start of the call.
         let is_over = |f: &Frame| f.stack < to.stack && stack_of(f.stack) == stack_of(to.stack);
         while frames.last().is_some_and(is_over) {
             frames.pop();
@@ -275,7 +275,7 @@ impl Calls {
         interrupted
     }
 
-    /// Switches tasks. The frames of `before` are dropped if this task has `ended`. Its stack is still in use.
+    /// Switches tasks. Drops the frames of `before` if this task has `ended`. The stack of this task is still in use.
     pub fn switch(&mut self, (before, to): (TaskId, TaskId), ended: bool, stack: u32) {
         self.charge_ahead();
         let next = self.stacks.remove(&to);

@@ -148,8 +148,8 @@ struct Line {
 }
 
 impl Line {
-    /// Records a fill, and returns the eviction before the fill, if any. `all` has the meaning that it has in
-    /// [`Line::eviction`].
+    /// Records a fill, and returns the eviction before the fill, if any. `all` is the last invalidation of the whole
+    /// cache.
     fn fill(&mut self, cycle: u64, all: Option<(u64, Eviction)>) -> Option<Eviction> {
         self.before = self.eviction(all);
         (self.filled, self.eviction) = (cycle, None);
@@ -216,7 +216,7 @@ fn line_key(side: Side, mva: Mva) -> u64 {
     u64::from(mva.0 & !31 | side_bit(side))
 }
 
-/// Returns the key of a page in a TLB. Its size is a power of two and at least 1 KB.
+/// Returns the key of a page in a TLB. The page size is a power of two and at least 1 KB.
 fn page_key(side: usize, (page, bytes): (u32, u32)) -> u64 {
     u64::from(page) << 8 | u64::from(bytes.trailing_zeros()) << 1 | side as u64
 }
@@ -261,8 +261,8 @@ impl Lost {
         self.waiting.is_some()
     }
 
-    /// Adds cycles to the last miss: its own wait, and the waits for writes just before. Returns whether all its cycles
-    /// are known. Later waits of the instruction do not belong to the miss.
+    /// Adds cycles to the last miss: the wait of the miss, and the waits for writes just before it. Returns whether all
+    /// cycles of the miss are known. Later waits of the instruction do not belong to the miss.
     #[inline]
     pub(super) fn spent(&mut self, cause: Cause, cycles: i64) -> bool {
         let Some(waiting) = &mut self.waiting else {

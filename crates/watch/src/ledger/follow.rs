@@ -12,7 +12,7 @@ use board::bus::dma::Transfer;
 use board::{Observed, Observer};
 
 impl Ledger {
-    /// Charges cycles from now on to the instruction at the context's pc.
+    /// Charges the cycles that follow to the instruction at the context's pc.
     #[inline]
     fn at(&mut self, context: &Context) {
         if context.pc.wrapping_sub(self.from) >= self.bytes {
@@ -102,7 +102,7 @@ impl Ledger {
         }
     }
 
-    /// Follows the call of a function: recognises the hooks.
+    /// Follows the call of a function, and recognises the hooks.
     fn called(&mut self, context: &Context, registers: &[u32; 16]) -> Reaction {
         let Hooks {
             schedule,
@@ -129,7 +129,7 @@ impl Ledger {
             }
         } else if pc == irq_line {
             if let Some(last) = self.interrupts.last_mut() {
-                // The first call is for the controller at the core. Calls for cascaded controllers may follow.
+                // The first call is for the controller next to the core. Calls for cascaded controllers may follow.
                 last.0.get_or_insert(registers[1]);
                 self.take_place();
                 let function = self.enter(context);
@@ -262,7 +262,7 @@ impl Ledger {
 impl Observer for Ledger {
     const ACCESSES: bool = false;
 
-    /// Runs the core. At a task's exit, reads the task's name and continues.
+    /// Runs the core. When a task exits, reads the task's name and continues.
     #[inline(never)]
     fn run_core(cpu: &mut Cpu<Observed<Ledger>>, limit: u64) -> Exit {
         loop {
@@ -302,7 +302,7 @@ impl Observer for Ledger {
             self.trace
                 .note(context.cycle, self.now, StepKind::Masked(self.masked));
         }
-        // A miss of this fetch may already have taken the ledger to its function.
+        // If this fetch missed, the ledger may already be in the function of the instruction.
         if context.pc.wrapping_sub(self.from) >= self.bytes || self.ahead {
             self.ahead = false;
             return self.arrived(context, registers);

@@ -72,7 +72,7 @@ impl Functions {
 /// Number of slots of [`Recent`], a power of two.
 const PLACES: usize = 1 << 13;
 
-/// A cache of [`Functions::at`], because calls and returns reach the same addresses again.
+/// A cache of [`Functions::at`]. Calls and returns reach the same addresses again and again.
 #[derive(Clone)]
 pub(super) struct Recent {
     places: Vec<(u32, (Function, u32, u32))>,

@@ -53,7 +53,7 @@ const VECTORS: u32 = 0x20;
 const USER: u32 = 0x10;
 const IRQ: u32 = 0x12;
 
-/// Entries of the kernel functions that the ledger recognises; 0 if a kernel does not have the function.
+/// Entries of the kernel functions that the ledger recognises. An entry is 0 if a kernel does not have the function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hooks {
     /// `__schedule()`: a task switch begins.
@@ -93,7 +93,7 @@ pub struct Task {
 pub struct Owner {
     /// Task that ran or was interrupted.
     pub task: TaskId,
-    /// `Some` in an interrupt, with the line if it is known.
+    /// In an interrupt, `Some` with the line if the line is known.
     pub interrupt: Option<Option<u32>>,
     /// Function.
     pub function: Function,
@@ -145,7 +145,7 @@ pub struct Ledger {
     tasks: Vec<Task>,
     living: BTreeMap<u32, TaskId>,
     task: TaskId,
-    /// Interrupts being handled: the line, and the return of the handler, if known.
+    /// Interrupts being handled: the line, and the return address and stack pointer of the handler, if known.
     interrupts: Vec<(Option<u32>, Back)>,
     sum: [i64; Cause::COUNT],
     calls: Calls,

@@ -29,7 +29,8 @@ pub struct Switch {
     pub to: TaskId,
     /// Cycles until the first user instruction, by cause; `None` if another switch came first.
     pub direct: Option<Cycles>,
-    /// Later misses of what the switch evicted: I-cache lines, D-cache lines, translations, and lines for stores.
+    /// Later misses of lines and translations that the switch evicted: I-cache lines, D-cache lines, translations, and
+    /// lines for stores.
     pub indirect: [Missed; 4],
     /// Whether pin 0 was high ([`super::Owner::timed`]).
     pub timed: bool,
@@ -55,7 +56,7 @@ pub struct Switches {
     of_entry: Vec<u32>,
     /// Cycle and charges at the last call of the scheduler, until user land.
     begun: Option<(u64, [i64; Cause::COUNT])>,
-    /// Whether that call switched tasks. The switch is the last of `all`.
+    /// Whether the last call of the scheduler switched tasks. If so, the switch is the last of `all`.
     open: bool,
     timed: bool,
 }

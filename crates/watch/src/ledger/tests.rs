@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The ledger's sums equal the clock, and observing changes nothing.
+//! Tests that the ledger's sums equal the clock, and that observing changes nothing.
 
 mod calls;
 mod misses;
@@ -53,7 +53,7 @@ fn every_miss_but_the_first_has_an_evictor() {
     let plain = cached("sam9263", STORE);
     let mut watched = plain.observed_by(ledger());
     watched.run_for(Duration::from_millis(2));
-    // Accesses the same lines again, which later lines have replaced.
+    // Accesses the same lines again. Later lines have replaced them.
     watched.cpu_mut().set_register(6, 0);
     watched.run_for(Duration::from_millis(2));
     let fills = watched.counters().dcache_fills;
@@ -77,7 +77,7 @@ fn every_miss_but_the_first_has_an_evictor() {
     assert_eq!(by_line, count(true) + count(false));
 }
 
-/// Returns the misses of stores in a loop, and the buffered stores and write-buffer waits that the core counted.
+/// Runs stores in a loop. Returns their misses, and the core's counts of buffered stores and of write-buffer waits.
 fn stores(mut plain: Machine) -> (Vec<(Miss, Missed)>, u64, u64) {
     plain.run_for(Duration::from_micros(10));
     let before = *plain.counters();
@@ -112,7 +112,7 @@ fn a_store_whose_line_is_absent_is_a_miss_with_an_evictor() {
 
 #[test]
 fn a_store_that_misses_is_charged_its_waits_for_the_write_buffer() {
-    // Three times stmdb r5, {r0-r14}, to lines that are never loaded: more stores than the bus can drain.
+    // stmdb r5, {r0-r14}, three times, to lines that are never loaded. These are more stores than the bus can drain.
     let (missed, _, waited) = stores(cached_with("sam9263", [0xe905_7fff; 3]));
     let cycles: u64 = missed.iter().map(|(_, missed)| missed.cycles).sum();
     assert!(cycles <= waited && waited > 10_000, "{cycles} {waited}");

@@ -7,7 +7,7 @@ use arm::Mva;
 
 /// Maximum number of steps kept.
 const KEPT: usize = 1 << 20;
-/// Above this number of steps, steps that no latency needs are dropped.
+/// Number of steps above which the trace drops steps that no latency needs.
 const OLD: usize = 1 << 16;
 
 /// Kind of a step.
@@ -47,7 +47,7 @@ pub struct Step {
     pub cycle: u64,
     /// Cell in which execution continues.
     pub cell: CellId,
-    /// What happened.
+    /// Kind of the step.
     pub kind: StepKind,
 }
 
@@ -67,7 +67,7 @@ impl Trace {
         self.on
     }
 
-    /// Drops old steps. The caller ensures that no latency is under way.
+    /// Drops old steps. The caller ensures that no latency has begun.
     pub(super) fn begin(&mut self) {
         if self.steps.len() > OLD {
             self.steps.clear();

@@ -45,8 +45,8 @@ struct Woken {
     switched: Option<u64>,
 }
 
-/// Interrupted code that continues after the interrupt that woke a task, until this code calls the scheduler. Either
-/// preemption is off there, or the woken task does not have a higher priority.
+/// Interrupted code that continues after the interrupt that woke a task, until this code calls the scheduler.
+/// Preemption is off there, or the woken task does not have a higher priority.
 #[derive(Clone, Copy, Debug)]
 pub struct KeptOn {
     /// Core cycle in which the interrupt ended.
@@ -77,9 +77,9 @@ pub struct Sample {
     pub user: u64,
     /// Cycles from the rise to user land, by cause.
     pub causes: Cycles,
-    /// Functions that execution visited in this time, ascending, if any steps are kept.
+    /// Functions that execution visited in this time, ascending, if the trace keeps any steps.
     pub visited: Vec<Function>,
-    /// Steps from the rise on, if they are kept.
+    /// Steps since the rise, if the trace keeps them.
     pub steps: Vec<Step>,
 }
 
@@ -120,7 +120,7 @@ impl Wakes {
         &self.samples
     }
 
-    /// Returns whether no sample is under way.
+    /// Returns whether no sample has begun.
     pub(super) fn is_idle(&self) -> bool {
         self.under_way.is_empty()
     }
@@ -220,8 +220,8 @@ impl Wakes {
         Some(self.samples.len() - 1)
     }
 
-    /// Returns whether to keep the steps of the newest sample. If so, drops the steps of the shortest sample kept, if
-    /// there are too many.
+    /// Returns whether to keep the steps of the newest sample. If so, drops the steps of the shortest kept sample if
+    /// too many are kept.
     pub(super) fn keeps(&mut self, sample: usize) -> bool {
         let (task, cycles) = (self.samples[sample].task, self.samples[sample].cycles());
         let (count, worst) = self.of.entry(task).or_default();

@@ -20,7 +20,7 @@ fn writer(report: &Report) -> String {
     }
 }
 
-/// Returns a report as two lines: the error, and the operation needed.
+/// Returns a report as two lines: the error, and the necessary operation.
 fn lines(report: &Report) -> [String; 2] {
     let place = match report.place {
         Newest::Dirty(mva) => format!("dirty at {:#x}", mva.0),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A guest does not notice a debugger that steps, watches and reads.
+//! Tests that a guest does not notice a debugger that steps, watches and reads.
 
 use arm::{Bus as _, Counters, Mva, Pa, Watched, Watchpoint};
 
@@ -8,7 +8,7 @@ use crate::rig::DATA;
 
 /// Virtual base address of the programs and of their scratch memory.
 const CODE: u32 = 0x7000_0000;
-/// Cycle in which runs are compared, after the end of every program.
+/// Cycle at which runs are compared. Every program has ended by then.
 const END: u64 = 400_000;
 
 const PROGRAMS: [(&str, u32); 6] = [

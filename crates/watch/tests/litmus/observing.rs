@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Observing changes nothing, and costs nothing on a board without an observer.
+//! Tests that observing changes nothing, and that a board without an observer has no cost.
 
 use crate::rig::Rig;
 use arm::Bus as _;

@@ -132,7 +132,7 @@ pub fn name_of(pc: u32) -> String {
     }
 }
 
-/// A bus whose observer may need the writes of devices.
+/// A bus whose observer may need to see the writes of devices.
 pub trait Poked: BoardBus {
     /// Tells the observer about a byte that a device writes.
     fn poked(&mut self, _: u64, _: Pa, _: u8) -> Reaction {
@@ -188,7 +188,7 @@ impl<B: Poked> Rig<B> {
         &mut self.machine
     }
 
-    /// Writes a word of memory past all caches, as a device does.
+    /// Writes a word of memory and bypasses all caches, as a device does.
     pub fn poke(&mut self, pa: u32, value: u32) {
         let now = self.machine.now();
         let cpu = self.machine.cpu_mut();
@@ -199,7 +199,7 @@ impl<B: Poked> Rig<B> {
         }
     }
 
-    /// Reads a word of memory past all caches, as a device does.
+    /// Reads a word of memory and bypasses all caches, as a device does.
     pub fn peek(&self, pa: u32) -> u32 {
         let bus = &self.machine.cpu().bus;
         let bytes = [0, 1, 2, 3].map(|n| bus.peek(Pa(pa + n)).expect("an address of memory"));

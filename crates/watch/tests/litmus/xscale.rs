@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Litmus tests on XScale. Tests of features that XScale does not have are left out. These features are ways and
-//! entries locked by a register, test and clean, random victims, a fault status of fetches, and a unified TLB. Tests of
-//! reports are left out too if their program places differ on XScale.
+//! Litmus tests on XScale. They leave out tests of features that XScale does not have: ways and entries locked by a
+//! register, test and clean, random victims, a fault status of fetches, and a unified TLB. They also leave out tests of
+//! reports whose program places differ on XScale.
 
 use crate::rig::on_xscale;
 

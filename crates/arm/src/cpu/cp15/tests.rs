@@ -92,7 +92,7 @@ fn cp15_registers_are_read_as_they_were_written() {
     for (crn, crm, opc2) in [(0, 0, 2), (9, 1, 0), (9, 1, 1), (15, 0, 0)] {
         assert_eq!(read(0, crn, crm, opc2), 0, "c{crn}, c{crm}, {opc2}");
     }
-    // Locked ways of both caches, context ID, cache debug register. A TCM cannot be mapped.
+    // The values lock ways of both caches, and set the context ID and the cache debug register. A TCM cannot be mapped.
     let written = [
         (0, 9, 0, 0, 5, 0xfff5),
         (0, 9, 0, 1, 6, 0xfff6),

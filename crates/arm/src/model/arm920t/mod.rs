@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ARM920T: ARMv4T, Harvard caches of 64 ways, one TLB for each side, no branch predictor. `DDI0151C` was
-//! read in Samsung's S3C2410A manual. `DDI0184B` describes the ARM922T, which differs in having caches of
-//! half the size.
+//! ARM920T: ARMv4T, Harvard caches of 64 ways, one TLB for each side, no branch predictor. The text of `DDI0151C` was
+//! read in Samsung's S3C2410A manual. `DDI0184B` describes the ARM922T, whose caches have half the size.
 
 use super::rows::{Arm, Every, TwoTlbs};
 use super::{
@@ -14,8 +13,8 @@ use crate::cpu::cp15::{Row, Rows};
 use crate::isa::timing::RAISES;
 use crate::mmu::Kind;
 
-/// Bits iA and nF: asynchronous clocking, as U-Boot leaves it (`DDI0151C 5.3`). The board's `sync_cpu` has
-/// its cost for an access. The other modes are not modelled.
+/// Bits iA and nF: asynchronous clocking, as U-Boot leaves it (`DDI0151C 5.3`). The board's `sync_cpu` is the cost of
+/// an access in this mode. The other modes are not modelled.
 const ASYNCHRONOUS: u32 = 0b11 << 30;
 
 /// The core.
@@ -45,8 +44,8 @@ pub const CORE: Core = Core {
     // `DDI0151C 3.1`: the TLB of instructions, the TLB of data.
     tlbs: &[Organisation::from_base(), Organisation::from_base()],
     buffers: Buffers::ARM920T,
-    // Issue cycles of the ARM9TDMI (`DDI0180A 7`), recalled unless a letter stands beside them. D: a
-    // manufacturer's document. The 926's file has the values that the successor, the ARM9E-S, shares.
+    // Issue cycles of the ARM9TDMI (`DDI0180A 7`), recalled unless a letter follows. D: a manufacturer's document. The
+    // ARM926EJ-S file has the values that the successor, the ARM9E-S, shares.
     timing: Timing {
         simple: 1,
         shift_by_register: 2,
@@ -57,7 +56,7 @@ pub const CORE: Core = Core {
         multiply_flags: 2,
         multiply_long: 3,
         multiply_long_flags: 3,
-        // ARMv5TE only; this core has no such instructions.
+        // Instructions of ARMv5TE, which this core does not have.
         multiply_half: 1,
         multiply_half_long: 2,
         saturating: 1,
@@ -241,7 +240,7 @@ mod tests {
         assert_eq!(cpu.cpsr() & Q, 0);
     }
 
-    /// The loop with which Linux and the manual clean the cache (`DDI0151C 4.4`).
+    /// The loop with which Linux cleans the cache, as in the manual (`DDI0151C 4.4`).
     #[test]
     fn a_loop_over_segments_and_indexes_cleans_everything() {
         let mut cpu = mapped_on(&CORE, TestBus::new(1 << 20), |bus| bus);
@@ -314,7 +313,7 @@ mod tests {
         assert_eq!(walks, [2, 1, 1, 2]);
     }
 
-    /// `DDI0180A 7.2`; m from the manual's table: 8, 16, 24 or 32 bits of the second factor.
+    /// `DDI0180A 7.2`. The manual's table gives m for 8, 16, 24 or 32 significant bits of the second factor.
     #[test]
     fn a_multiply_ends_early() {
         let cycles = |insn: u32, factor: u32| {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! ARM926EJ-S (`DDI0198D`): ARMv5TEJ, Harvard caches of 4 ways, unified TLB, no branch predictor.
 //!
-//! The board file sets the cache sizes, which the chip's integrator chooses, and the costs, which depend on
-//! its memory.
+//! The board file sets the cache sizes, which the chip's integrator chooses, and the costs, which depend on the chip's
+//! memory.
 
 use super::rows::{Arm, Every};
 use super::{
@@ -41,11 +41,11 @@ pub const CORE: Core = Core {
         refused: 1 << 7,
     },
     clocking: 0,
-    // `DDI0198D 3.7`. That MVA[24:20] selects the set of a section is a choice of the model.
+    // `DDI0198D 3.7`. MVA[24:20] selects the set of a section; this is a choice of the model.
     tlbs: &[Organisation::new(32, 2, 8)],
     buffers: Buffers::ARM926EJS,
-    // `DDI0222B 8.1`. D: a manufacturer's document. G: GCC's arm926ejs pipeline description, which was
-    // written from such a document. R: recollection of the TRM's tables, confirmed by neither.
+    // `DDI0222B 8.1`. D: a manufacturer's document. G: GCC's arm926ejs pipeline description, which was written from
+    // such a document. R: recollection of the TRM's tables, which neither source confirms.
     timing: Timing {
         simple: 1,               // D
         shift_by_register: 2,    // D, G
@@ -109,7 +109,7 @@ impl<B: Bus> Registers<B> {
         // c7: test and clean; test, clean and invalidate.
         Row::at(0, 7, 10, 3).read(Cpu::test_and_clean),
         Row::at(0, 7, 14, 3).read(Cpu::test_clean_and_invalidate),
-        // c8: invalidate all TLB entries; invalidate by MVA. The TLB is unified, whichever side is named.
+        // c8: invalidate all TLB entries; invalidate by MVA. The TLB is unified, so both sides name the same TLB.
         Row::at(0, 8, 5, 0)
             .crm_up_to(7)
             .write(|cpu, _| cpu.invalidate_tlb(TlbSide::Both)),

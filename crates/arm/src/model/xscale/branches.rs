@@ -6,7 +6,7 @@ use crate::state::Damaged;
 
 /// Number of branches in the buffer.
 const ENTRIES: usize = 128;
-/// History of a new entry. Histories from this one on predict "taken".
+/// History of a new entry. Histories that are at least this value predict "taken".
 const WEAKLY_TAKEN: u8 = 2;
 const STRONGLY_TAKEN: u8 = 3;
 
@@ -81,7 +81,7 @@ mod tests {
     fn a_branch_is_predicted_by_its_history() {
         let mut branches = Branches::new(true);
         let mut did = |taken| branches.predict(0x1000, taken);
-        // A new branch, a predicted one, the end of a loop, the loop again.
+        // A new branch, a predicted branch, the end of a loop, the loop again.
         assert_eq!(
             [true, true, true, false, true].map(&mut did),
             [false, true, true, false, true]

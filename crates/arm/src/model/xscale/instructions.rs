@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instructions that only XScale has. Coprocessor 0 adds products to a 40-bit accumulator (IXP42X 3.8.3.1).
-//! Its instructions are undefined, in every mode, until the coprocessor access register grants them, and
-//! always for accumulators other than acc0. MCR and MRC access coprocessor 14.
+//! Instructions that only XScale has. Coprocessor 0 adds products to a 40-bit accumulator (IXP42X 3.8.3.1). Its
+//! instructions are undefined, in every mode, until the coprocessor access register grants access. For accumulators
+//! other than acc0, they are always undefined. MCR and MRC access coprocessor 14.
 
 use crate::bus::Bus;
 use crate::cpu::cp15::CP14;
@@ -62,7 +62,7 @@ fn execute_product<B: Bus, const WHAT: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
         _ => half(m, bit(insn, 17)) * half(s, bit(insn, 16)),
     };
     cpu.cp15.xscale.accumulate(product);
-    // On silicon the next multiplication waits for the multiplier; here this instruction takes longer.
+    // On silicon, the next multiplication waits for the multiplier. Here, this instruction takes longer instead.
     let more = match WHAT {
         WHOLE => magnitude(s) - 1,
         PACKED => 1,
@@ -127,7 +127,7 @@ mod tests {
     use crate::tests::bus::TestBus;
     use crate::tests::core::{HERE, arm, on};
 
-    /// A core that may use coprocessor 0, with r0 to r2 set.
+    /// Returns a core that may use coprocessor 0, with r0 to r2 set.
     fn granted(registers: [u32; 3]) -> Cpu<TestBus> {
         let mut cpu = on(&IXP42X, TestBus::new(0x1_0000));
         cpu.r[0] = 1;

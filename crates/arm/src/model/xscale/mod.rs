@@ -36,7 +36,7 @@ pub const CORE: Core = Core {
     whole_doubles: true,
     descriptors: Descriptors::Extended,
     test_and_clean: false,
-    // IXP42X 3.5.1: B (big endian) is refused. Z, the enable of the branch target buffer, is kept.
+    // IXP42X 3.5.1. B (big endian) is refused. Z, which enables the branch target buffer, is writable.
     sctlr: Sctlr {
         writable: 0x0000_3b07,
         reset: 0x78,
@@ -188,8 +188,8 @@ impl<B: Bus> Registers<B> {
         Row::cp14(3, 2)
             .read(|cpu| cpu.cp15.xscale.events[3])
             .write(|cpu, value| cpu.cp15.xscale.events[3] = value),
-        // Clock configuration, which is fixed. Power mode: 1 waits for an interrupt (XSC 7.3.2; the IXP42X
-        // manual reserves both).
+        // The clock configuration is fixed. Power mode: 1 waits for an interrupt (XSC 7.3.2; the IXP42X manual reserves
+        // both).
         Row::cp14(6, 0).read(|_| 0).write(|_, _| {}).modelled(0),
         Row::cp14(7, 0)
             .read(|_| 0)

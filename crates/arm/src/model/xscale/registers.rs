@@ -11,19 +11,18 @@ use crate::mmu::{self, Fault, Kind};
 use crate::observe::{Cause, Event, TlbSide};
 use crate::state::Damaged;
 
-/// Core cycles that a line allocation waits, in addition to its MCR, for all pending memory operations. An
-/// estimate (E): with the MCR and the ADD that follows, the loop that cleans the cache takes 8 cycles for
-/// each line.
+/// Core cycles that a line allocation waits, in addition to its MCR, for all pending memory operations. An estimate
+/// (E): with the MCR and the ADD that follows it, the loop that cleans the cache takes 8 cycles for each line.
 const ALLOCATION: u64 = 5;
 
-/// Maximum number of lines that are being filled at a time (IXP42X p. 62).
+/// Maximum number of lines that can be in a fill at the same time (IXP42X p. 62).
 const FILL_BUFFERS: usize = 4;
 
 /// Mask of the accumulator's bits.
 const ACCUMULATOR: u64 = (1 << 40) - 1;
 
-/// Contents of an allocated line, which was not filled from memory. The manual calls them unpredictable. This
-/// value is neither zero nor a likely old value, so that a reader notices it.
+/// Contents of an allocated line, which was not filled from memory. The manual calls the contents unpredictable. This
+/// value is neither zero nor a likely old value, so software that reads the line goes visibly wrong.
 const UNFILLED: [u32; 8] = [0xa110_ca7e; 8];
 
 /// Registers that only XScale has.
@@ -36,17 +35,17 @@ pub struct Registers {
     /// Accumulator acc0, 40 bits.
     accumulator: u64,
     pub(crate) clock: ClockCounter,
-    /// Event counters (CP14 c0 to c3,c2,0), which count nothing.
+    /// Event counters (CP14 c0 to c3,c2,0). They count nothing.
     pub(crate) events: [u32; 4],
     pub(crate) branches: Branches,
-    /// D-cache lines that a PLD fills, and the cycles at which their fills end; oldest first.
+    /// D-cache lines that PLDs are filling, and the cycles at which the fills end, oldest first.
     fills: [(u32, u64); FILL_BUFFERS],
 }
 
 crate::state!(Registers: auxiliary, access, accumulator, clock, events, branches, fills);
 
 impl Registers {
-    /// Returns the registers of a core that `predicts` branches or not.
+    /// Returns the registers of a core. `predicts` says whether the core has a branch target buffer.
     pub(crate) fn new(predicts: bool) -> Registers {
         Registers {
             branches: Branches::new(predicts),
@@ -60,13 +59,13 @@ impl Registers {
         all.max().unwrap_or(0).max(self.clock.since)
     }
 
-    /// Highest number of a D-cache line that a PLD fills.
+    /// Highest number of a D-cache line that a PLD is filling.
     pub(crate) fn last_filled(&self) -> usize {
         let lines = self.fills.iter().map(|(line, _)| *line);
         lines.max().unwrap_or(0) as usize
     }
 
-    /// Notes that a PLD fills a D-cache line, whose fill ends at `ready`.
+    /// Records that a PLD fills a D-cache line. The fill ends at `ready`.
     pub(crate) fn expect_line(&mut self, line: u32, ready: u64) {
         self.fills.rotate_left(1);
         self.fills[FILL_BUFFERS - 1] = (line, ready);
@@ -98,10 +97,10 @@ impl Registers {
 pub struct ClockCounter {
     /// PMNC: D in bit 3, E in bit 0.
     control: u32,
-    /// Count at core cycle `since`. Overflows are above bit 31.
+    /// Count at core cycle `since`. Bits above bit 31 count overflows.
     counted: u64,
     since: u64,
-    /// Cycles up to `since` that do not yet make another count of 64 cycles.
+    /// Cycles up to `since` that do not yet make up another 64 cycles.
     prescaled: u64,
 }
 
@@ -125,7 +124,7 @@ impl ClockCounter {
         }
     }
 
-    /// Moves the count up to `now`, with the cycles that do not yet make a count of 64.
+    /// Updates the count to `now`, and the cycles that do not yet make up another 64 cycles.
     fn settle(&mut self, now: u64) {
         let counted = self.total(now);
         if self.control == 9 {
@@ -183,7 +182,7 @@ impl<B: Bus> Cpu<B> {
         self.control_changed();
     }
 
-    /// Selects the events to count: none, which is all ones. Other selections are not modelled, because
+    /// Selects the events to count. The model accepts only the value of all ones, which selects no events, because
     /// counters must not influence a run.
     pub(crate) fn select_events(&mut self, value: u32) {
         if value != u32::MAX {
@@ -191,8 +190,8 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Allocates a D-cache line for `mva` (CP15 c7,c2,5) and reads nothing, not even a translation. The
-    /// victim is at the set's pointer; its dirty data is written back (IXP42X p. 82).
+    /// Allocates a D-cache line for `mva` (CP15 c7,c2,5). Reads nothing, not even a translation. The victim is at the
+    /// set's pointer; its dirty data is written back (IXP42X p. 82).
     pub(crate) fn allocate_line(&mut self, mva: Mva) {
         self.finish_writes(ALLOCATION);
         self.claim_line(mva, UNFILLED);
@@ -234,7 +233,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Translates and locks (CP15 c10,c4,0 and c10,c8,0): loads a TLB entry that stays.
+    /// Translates and locks (CP15 c10,c4,0 and c10,c8,0): loads a TLB entry and locks it.
     pub(crate) fn lock_translation(&mut self, kind: Kind, mva: Mva) {
         let walks = self.counters.tlb_walks;
         let lock = self.memory.begin_tlb_lock(kind);
@@ -304,7 +303,7 @@ mod tests {
         assert_eq!([63, 64].map(|n| clock.read(1020 + n)), [0, 1]);
     }
 
-    /// The prescaler keeps its part of 64 cycles across register writes.
+    /// Register writes do not reset the prescaler's count below 64 cycles.
     #[test]
     fn the_prescaler_keeps_its_count_over_writes_of_pmnc_ccnt_and_flag() {
         let mut clock = ClockCounter::default();

@@ -13,8 +13,8 @@ fn machine() -> Cpu<TestBus> {
     on(&CORE, TestBus::new(0x1_0000))
 }
 
-/// Returns a core with MMU and caches on. The first page of the second megabyte maps the RAM at 0x5_0000, as an
-/// extended small page with this X, C and B.
+/// Returns a core with MMU and caches on. The first page of the second megabyte is an extended small page with this X,
+/// C and B. It maps the RAM at 0x5_0000.
 fn mapped(xcb: u32) -> Cpu<TestBus> {
     let mut ram = TestBus::new(1 << 20);
     let page = |pa: u32, xcb: u32| pa | (xcb >> 2) << 6 | 0x30 | (xcb & 3) << 2 | 3;
@@ -24,7 +24,7 @@ fn mapped(xcb: u32) -> Cpu<TestBus> {
 }
 
 const PAGE: u32 = 0x10_0000;
-/// The memory of `PAGE`, past the caches.
+/// Address of the memory of `PAGE` that bypasses the caches.
 const PAST: u32 = 0x10_1000;
 const LOAD: u32 = 0xe591_3000; // ldr r3, [r1]
 const STORE: u32 = 0xe581_4000; // str r4, [r1]
@@ -91,7 +91,7 @@ fn coprocessor_14_waits_for_an_interrupt_and_is_privileged() {
     assert_eq!(cpu.pc, 4);
 }
 
-/// IXP42X 3.7: CP14 reads the clock counter. No events are counted; their counters keep the value written.
+/// IXP42X 3.7: CP14 reads the clock counter. The event counters keep the value written, because no events are counted.
 #[test]
 fn the_monitoring_unit_counts_cycles_and_says_when_they_went_round() {
     let mut cpu = machine();
@@ -123,7 +123,7 @@ fn the_monitoring_unit_counts_cycles_and_says_when_they_went_round() {
     let (after, to) = (read(&mut cpu, clock), cpu.cycles());
     assert_eq!(u64::from(after - before), to - from);
     assert_eq!(read(&mut cpu, flags), 0);
-    // P clears the event counters, C the clock counter. With E clear the clock counter stands.
+    // P clears the event counters, C the clock counter. With E clear, the clock counter stops.
     write(&mut cpu, control, 2);
     assert_eq!(events.map(|event| read(&mut cpu, event)), [0; 4]);
     assert!(read(&mut cpu, clock) > 100);
@@ -222,7 +222,7 @@ fn a_set_goes_round_from_its_last_way_by_itself() {
     assert_eq!([0, 32, 64, 1].map(&mut way), [31, 0, 1, 63]);
 }
 
-/// Linux cleans the cache like this: two windows in turn, each as large as the cache.
+/// The cleaning loop of Linux: it uses two windows in turn, each as large as the cache.
 #[test]
 fn allocating_every_line_of_a_window_cleans_the_cache_and_reads_nothing() {
     use crate::config::{Config, Victims};
@@ -276,7 +276,7 @@ fn an_allocated_line_holds_no_old_data_and_belongs_to_the_page_of_its_first_stor
     assert_ne!(at(&mut cpu, LOAD, PAGE + 32), word);
 }
 
-/// The example of `IXP42X p. 57`: locked lines fill the ways from 0 on, the others take the rest in turn.
+/// The example of `IXP42X p. 57`: locked lines fill the ways from way 0 up; the other lines share the remaining ways.
 #[test]
 fn up_to_28_lines_of_a_set_are_locked_and_stay() {
     let mut cpu = mapped(0b011);
@@ -353,7 +353,7 @@ fn a_translation_that_is_not_there_cannot_be_locked() {
     assert_eq!((cpu.pc, cpu.cp15.dfsr), (0x10, 0x404));
 }
 
-/// Table of `IXP42X 3.8.3.4.3`, and of data aborts.
+/// The table of `IXP42X 3.8.3.4.3`, and the table of data aborts.
 #[test]
 fn one_register_has_the_fault_of_data_and_of_fetches() {
     let mut cpu = mapped(0b011);
@@ -394,7 +394,7 @@ fn every_descriptor_but_that_of_an_old_small_page_has_an_x() {
     assert_eq!(x(0x60_0000, fine, 0x5_003b), (2, 1 << 10));
 }
 
-/// Transactions in the page's memory on a slow bus: eight words are stored, then another word is loaded.
+/// Returns the transactions in the page's memory on a slow bus: eight words are stored, then another word is loaded.
 fn on_the_bus(xcb: u32) -> Vec<Transaction> {
     let mut cpu = mapped(xcb);
     at(&mut cpu, LOAD, PAST + 0x100);
@@ -475,7 +475,7 @@ fn a_debugger_writes_to_an_allocated_line_as_a_store_does() {
     assert_eq!(at(&mut cpu, LOAD, PAGE) & 0xff, 0x55);
     mcr(&mut cpu, [7, 10, 1], PAGE);
     assert_eq!(cpu.bus.word(0x5_0000) & 0xff, 0x55);
-    // A line whose address is not mapped, as Linux cleans with: no store could go there.
+    // A line whose address is not mapped, as in the cleaning loop of Linux: no store could reach the line.
     mcr(&mut cpu, [7, 2, 5], 0xfffe_0000);
     assert!(!cpu.debug_write(Mva(0xfffe_0000), 0x55));
     assert_eq!(cpu.debug_read(Mva(0xfffe_0000)), Some(0x7e));

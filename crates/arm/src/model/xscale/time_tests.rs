@@ -6,7 +6,7 @@ use crate::cpu::Cpu;
 use crate::tests::bus::TestBus;
 use crate::tests::core::{arm, mapped_on, steps};
 
-/// Cacheable code at the start of a line, cacheable data, and the data's memory past the cache.
+/// Cacheable code at the start of a line, cacheable data, and an uncached address of the same data.
 const CODE: u32 = 0x2_0000;
 const DATA: u32 = 0x3_0000;
 const PAST: u32 = 0x30_0000;
@@ -52,18 +52,18 @@ fn a_loaded_word_is_there_three_cycles_after_its_load() {
     assert_eq!(cycles_of(&[LOAD, USE]), 1 + 2 + 1);
     assert_eq!(cycles_of(&[LOAD, ADD, USE]), 1 + 1 + 1 + 1);
     assert_eq!(cycles_of(&[LOAD, ADD, ADD, USE]), 4);
-    // An instruction whose condition fails takes its cycle, too: addne, blne.
+    // An instruction whose condition fails also takes a cycle: addne, blne.
     assert_eq!(cycles_of(&[0xe150_0000, LOAD, 0x1285_6001, USE]), 1 + 4);
     assert_eq!(cycles_of(&[0xe150_0000, LOAD, 0x1b00_0010, USE]), 1 + 4);
 }
 
 #[test]
 fn a_branch_between_counts_towards_the_latency_of_a_load() {
-    // ldr; b over one instruction; use. Mispredicted at first, which takes five cycles, then predicted.
+    // ldr; b over one instruction; use. The branch is mispredicted at first, which takes five cycles, then predicted.
     let mut cpu = warm(&[LOAD, 0xea00_0000, ADD, USE]);
     assert_eq!(cycles(&mut cpu, 3), 1 + 5 + 1);
     assert_eq!(cycles(&mut cpu, 3), 1 + 1 + 1 + 1);
-    // beq over one instruction, predicted as taken: taken, then not taken.
+    // beq over one instruction, predicted as taken. The branch is taken, then not taken.
     let mut cpu = warm(&[LOAD, 0x0a00_0000, USE, USE]);
     cpu.flags = crate::psr::Z;
     assert_eq!([(); 2].map(|()| cycles(&mut cpu, 3)), [7, 4]);
@@ -73,7 +73,7 @@ fn a_branch_between_counts_towards_the_latency_of_a_load() {
 
 #[test]
 fn time_of_an_instruction_between_counts_towards_the_latency_of_a_load() {
-    // mul r6, r5, r7 takes three, two or one cycles; only after one cycle, one cycle of latency is left.
+    // mul r6, r5, r7 takes three, two or one cycles. Only after one cycle is one cycle of latency left.
     for (factor, taken) in [(0x1000_0000, 3), (0x8_0000, 2), (1, 1)] {
         let mut cpu = warm(&[LOAD, 0xe006_0795, USE]);
         cpu.r[7] = factor;
@@ -102,8 +102,8 @@ fn a_line_fill_of_code_between_counts_towards_the_latency_of_a_load() {
 
 #[test]
 fn results_of_two_loads_are_waited_for_each() {
-    // ldr r0; ldr r3, [r1]; then a use of r0 waits one cycle, and a use of r3 waits two. ldr r0; ldr r0; use
-    // of r0.
+    // ldr r0; ldr r3, [r1]. A use of r0 that follows waits one cycle, and a use of r3 waits two. The next case loads r0
+    // twice and uses it.
     let other = 0xe591_3000;
     assert_eq!(cycles_of(&[LOAD, other, USE]), 4);
     assert_eq!(cycles_of(&[LOAD, other, 0xe283_4001]), 5);
@@ -112,7 +112,7 @@ fn results_of_two_loads_are_waited_for_each() {
     assert_eq!(cycles_of(&[LOAD, other, 0xe080_4003]), 5);
 }
 
-/// Cycles of the last instruction of the code, and the counters' cycles for it.
+/// Returns the cycles of the last instruction of the code, and the counters' cycles for it.
 fn counted(cpu: &mut Cpu<TestBus>, count: usize) -> (u64, [u64; 3]) {
     cycles(cpu, count - 1);
     let (cycles, counters) = (cpu.cycles(), cpu.counters);
@@ -205,8 +205,7 @@ fn a_load_of_the_pc_takes_ten_cycles_for_up_to_three_registers() {
     assert_eq!(alone(0xe891_80f0), 12); // ldmia r1, {r4-r7, pc}
 }
 
-/// `IXP45X p. 184`, table 82: data processing that writes the pc takes four cycles in addition to those of
-/// table 83.
+/// `IXP45X p. 184`, table 82: data processing that writes the pc takes four cycles more than in table 83.
 #[test]
 fn data_processing_to_the_pc_takes_four_cycles_beside_its_own() {
     let alone = |insn| counted(&mut warm(&[ADD, insn]), 2).0;
@@ -249,8 +248,7 @@ fn results_that_are_there_when_the_next_instruction_issues_are_not_waited_for() 
     assert_eq!(cycles_of(&[0xe10f_0000, ADD]), 1 + 1);
 }
 
-/// `IXP42X 3.6.7, p. 161`: with debugging off BKPT is an ordinary instruction, and takes one cycle of the
-/// latency.
+/// `IXP42X 3.6.7, p. 161`: with debugging off, BKPT is an ordinary instruction and uses up one cycle of the latency.
 #[test]
 fn a_breakpoint_between_counts_towards_the_latency_of_a_load() {
     let breakpoint = 0xe120_0070;

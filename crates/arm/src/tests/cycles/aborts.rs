@@ -21,7 +21,7 @@ fn executing(code: &[u32]) -> Warm {
     warm
 }
 
-/// Cycles of `count` steps, and the pc after them.
+/// Returns the cycles of `count` steps, and the pc after them.
 fn taken(warm: &mut Warm, count: usize) -> (u64, u32) {
     let before = warm.cpu.cycles();
     steps(&mut warm.cpu, count);
@@ -69,8 +69,8 @@ fn an_interrupt_that_comes_with_a_result_pending_leaves_nothing_to_wait_for() {
 
 #[test]
 fn data_aborts_take_the_instruction_and_their_entry() {
-    // Alignment faults, which precede the TLB lookup. Recalled: DDI0165B 8.19. The time of an aborted
-    // instruction of several words is not certain.
+    // Alignment faults, which precede the TLB lookup. Recalled: DDI0165B 8.19. The cycles of an aborted instruction of
+    // several words are uncertain.
     let aborted = [
         (0xe591_0002, 1), // ldr r0, [r1, #2]
         (0xe791_0082, 2), // ldr r0, [r1, r2, lsl #1], r2 = 1

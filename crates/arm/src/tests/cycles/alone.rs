@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// Data processing, loads and stores. lr is the address of code, r7 zero, r3 one.
+/// Data processing, loads and stores. lr holds an address of code, r7 is zero, r3 is one.
 const READ: &[Row] = &[
     (0xe16f_4f15, "clz r4, r5", 1, TABLE),
     // Normal case, PC not destination.
@@ -67,7 +67,7 @@ const READ: &[Row] = &[
     (0xe1c1_40f8, "strd r4, [r1, #8]", 2, TABLE),
 ];
 
-/// Rows that are missing on the stored page of the table.
+/// Rows that the stored page of the table lacks.
 const REST: &[Row] = &[
     // The row does not name AND and MVN among the logical operations.
     (0xe00e_f00e, "and pc, lr, lr", 4, TABLE_REST),
@@ -83,7 +83,7 @@ const REST: &[Row] = &[
     (0xe321_f013, "msr CPSR_c, #19", 3, TABLE_REST),
     (0xe329_f013, "msr CPSR_fc, #19", 3, TABLE_REST),
     (0xe16f_f005, "msr SPSR_fsxc, r5", 3, TABLE_REST),
-    // 1 + busy-waiting, which is a parameter: `memory.rs`.
+    // 1 + busy-waiting. The busy-waiting is a parameter, tested in `memory.rs`.
     (0xee0d_4f30, "mcr p15, 0, r4, c13, c0, 1", 1, TABLE_REST),
     (0xee1d_4f10, "mrc p15, 0, r4, c13, c0, 0", 1, TABLE_REST),
     (0xf5d1_f004, "pld [r1, #4]", 1, TABLE_REST),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! LDM and STM of 1 to 16 registers, in lines that are in the cache.
+//! LDM and STM of 1 to 16 registers, with all lines in the cache.
 
 use super::*;
 
-/// The lowest `count` registers or, with `pc`, one less and the pc.
+/// The lowest `count` registers; with `pc`, one register fewer, and the pc.
 fn list(count: u32, pc: bool) -> u32 {
     match pc {
         true => ((1 << (count - 1)) - 1) | 0x8000,
@@ -13,7 +13,7 @@ fn list(count: u32, pc: bool) -> u32 {
 
 const LDM: u32 = 0xe891_0000; // ldmia r1, {}
 const STM: u32 = 0xe881_0000; // stmia r1, {}
-/// With ^: registers of User mode or, with the pc, return from an exception.
+/// With ^: registers of User mode or, if the pc is in the list, return from an exception.
 const S: u32 = 1 << 22;
 
 #[test]
@@ -34,7 +34,7 @@ fn loads_take_a_cycle_a_register_and_two_at_least() {
 
 #[test]
 fn loads_with_the_pc_take_four_cycles_more() {
-    // Recalled: DDI0222B table 8.2. Android's emulator, which uses the 926's numbers, agrees.
+    // Recalled: DDI0222B table 8.2. Android's emulator, which uses the ARM926EJ-S's numbers, agrees.
     let mut warm = Warm::new();
     for count in 1..=16 {
         let expected = u64::from(count) + 4;
@@ -46,7 +46,7 @@ fn loads_with_the_pc_take_four_cycles_more() {
 
 #[test]
 fn stores_take_a_cycle_a_register_and_two_at_least() {
-    // Recalled: DDI0222B table 8.2. Android's emulator agrees, and GCC for n > 1.
+    // Recalled: DDI0222B table 8.2. Android's emulator agrees; GCC agrees for n > 1.
     let mut warm = Warm::new();
     for count in 1..=16 {
         let expected = u64::from(count).max(2);
@@ -71,8 +71,8 @@ fn neither_direction_nor_write_back_takes_time() {
 
 #[test]
 fn only_the_last_register_is_waited_for_and_not_if_it_is_the_only_one() {
-    // Read: "Loading n registers, n > 1 ... n + 1" if the last word is used next. For one register the second
-    // cycle is internal, and the table has no such row.
+    // Read: "Loading n registers, n > 1 ... n + 1" if the last word is used next. With one register, the second cycle
+    // is internal, and the table has no row for this case.
     let mut warm = Warm::new();
     for count in 1..=15 {
         let word = LDM | list(count, false);

@@ -18,8 +18,8 @@ fn four_addresses_are_taken_at_once_and_the_fifth_waits() {
         let mut warm = board();
         let each = warm.each(&stores(6), base);
         assert_eq!(each[..5], [1; 5], "{base:#x}");
-        // The first store leaves the buffer when its write begins. The sixth waits until the second has the
-        // bus. Times since the first store's end: SINGLE for the first write, then the second's.
+        // The first store leaves the buffer when its write begins. The sixth waits until the second has the bus. The
+        // time counts from the end of the first store: SINGLE for the first write, and SINGLE for the second.
         let sixth = 2 * SINGLE - 4;
         assert_eq!(each[5], sixth, "{base:#x}");
     }
@@ -32,7 +32,7 @@ fn draining_waits_until_the_last_word_is_written() {
         let mut code = stores(count);
         code.push(DRAIN);
         let each = warm.each(&code, BUFFERED + COLD);
-        // The bus is busy from the end of the first store's cycle on.
+        // The bus is busy from the end of the first store's cycle.
         let all = u64::from(count) * SINGLE;
         let passed = u64::from(count - 1) + OPERATION;
         assert_eq!(each[count as usize], OPERATION + all.saturating_sub(passed));
@@ -42,9 +42,9 @@ fn draining_waits_until_the_last_word_is_written() {
 #[test]
 fn sequential_words_share_an_address_and_sixteen_fit() {
     let mut warm = board();
-    // stmia r1, {r0 - r15} to a page that misses: no wait.
+    // stmia r1, {r0 - r15} to a page that misses does not wait.
     assert_eq!(warm.each(&[0xe881_ffff], COLD), [16]);
-    // One more word needs a place in the buffer, and waits for the whole burst to leave.
+    // One more word needs an entry in the buffer, and waits until the whole burst has left.
     let mut warm = board();
     let each = warm.each(&[0xe881_ffff, 0xe581_4080, 0xe581_40c0], COLD);
     assert_eq!(each[..2], [16, 1]);
@@ -55,7 +55,7 @@ fn stores_that_are_not_buffered_wait_for_their_end() {
     let mut warm = board();
     let each = warm.each(&stores(3), UNBUFFERED + COLD);
     assert_eq!(each, [1 + SINGLE; 3]);
-    // After buffered stores they wait for those, too.
+    // An unbuffered store also waits for earlier buffered stores.
     let mut warm = board();
     warm.at(&[0xe581_4000, 0xe582_4000], BUFFERED + COLD); // str r4, [r1]; str r4, [r2]
     warm.cpu.r[2] = UNBUFFERED + COLD;

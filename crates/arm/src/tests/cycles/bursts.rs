@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bursts of LDM and STM on the bus (`DDI0198D 6.2.2`, table 6-1; S3C2410A p. 4-8; both read). The letters in
-//! the names of tests are rows of a review of the core.
+//! Bursts of LDM and STM on the bus (`DDI0198D 6.2.2`, table 6-1; S3C2410A p. 4-8; both read). The letters in the names
+//! of tests refer to rows of a review of the core.
 
 use super::memory::{BUFFERED, COLD, SINGLE, UNBUFFERED, board};
 use crate::bus::Width;
@@ -38,7 +38,7 @@ fn row_b_stm_of_8_and_of_4_are_one_burst_in_pages_of_every_kind() {
             assert_eq!(on_the_bus(core, STM_4, base), four, "{core:?} {base:#x}");
         }
     }
-    // XScale's entries hold 16 bytes; its unbuffered stores are single.
+    // XScale's entries hold 16 bytes; its unbuffered stores transfer single words.
     let halves = [COLD, COLD + 16].map(|pa| Transaction::WriteWords(pa, 4));
     for base in [COLD, BUFFERED + COLD] {
         assert_eq!(on_the_bus(&IXP42X, STM_8, base), halves, "{base:#x}");
@@ -144,7 +144,7 @@ fn row_e_stm_of_8_from_the_middle_of_a_line_is_one_burst() {
 fn a_run_ends_where_a_line_is_written_back() {
     let mut cpu = mapped();
     assert!(cpu.load(COLD + 32, Width::Word).is_ok());
-    // Four words miss, four hit.
+    // Four words miss, and four words hit.
     let log = execute(&mut cpu, STM_8, COLD + 16);
     assert_eq!(log, [Transaction::WriteWords(COLD + 16, 4)]);
     assert!(cpu.dcache().any_dirty());
@@ -156,6 +156,6 @@ fn a_swap_that_hits_waits_for_the_write_buffer() {
     warm.cpu.r[2] = 0;
     warm.at(&[0xe581_4000, 0xe102_4095], BUFFERED + COLD); // str r4, [r1]; swp r4, r5, [r2]
     warm.cpu.r[2] = super::DATA;
-    // The store has the bus for SINGLE cycles from its end on; the swap takes two cycles and waits.
+    // The store has the bus for SINGLE cycles from the end of its cycle. The swap takes two cycles and waits.
     assert_eq!([warm.run(1), warm.run(1)], [1, SINGLE]);
 }

@@ -31,7 +31,7 @@ fn the_line_is_there_for_the_next_instruction() {
 #[test]
 fn the_next_fill_waits_for_the_tail_of_the_last_one() {
     let mut warm = board();
-    // Time until the bus is free, less the pipeline's wait and the instruction's own cycle.
+    // Time until the bus is free, minus the pipeline's wait and the instruction's own cycle.
     let rest = FILL_BUS - FILL - 1;
     let each = warm.each(&[LDR, LDR_NEXT_LINE], COLD);
     assert_eq!(each, [1 + FILL, 1 + rest + FILL]);
@@ -101,8 +101,8 @@ fn a_victim_is_written_after_its_fill() {
 
 #[test]
 fn victims_that_follow_each_other_wait_for_the_first() {
-    // DDI0198D 4.2 (read): the victim buffer has eight words and one address. That it accepts the next line
-    // when the write has begun, and that a fill goes first, are choices (docs/understand/LIMITS.md).
+    // DDI0198D 4.2 (read): the victim buffer has eight words and one address. Two rules are choices of the model
+    // (docs/understand/LIMITS.md): the buffer accepts the next line when the write has begun, and a fill goes first.
     let mut warm = with_victim(3);
     for line in [32, 64] {
         for way in 1..=4 {
@@ -127,7 +127,7 @@ fn a_fill_waits_for_a_write_that_has_begun_and_passes_those_that_have_not() {
     warm.at(&code, base);
     warm.cpu.r[5] = COLD;
     let each = [warm.run(1), warm.run(1), warm.run(1)];
-    // The first store has the bus from the end of its own cycle on.
+    // The first store has the bus from the end of its own cycle.
     assert_eq!(each, [1, 1, 1 + (SINGLE - 2) + FILL]);
     assert_eq!(warm.cpu.bus.log.len(), 2);
 }
@@ -143,7 +143,7 @@ fn instructions_are_filled_as_data_is() {
         warm.cpu.cycles += 1000;
         warm.cpu.bus.log.clear();
         assert_eq!(warm.run(1), FILL + 1);
-        // The rest of the line, then the next line.
+        // Execute the rest of the line, then the next line.
         assert_eq!(warm.run(words - 1), words as u64 - 1);
         let busy = FILL_BUS.saturating_sub(FILL + words as u64);
         assert_eq!(warm.run(1), busy + FILL + 1);

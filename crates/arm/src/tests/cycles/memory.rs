@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A core with a cold memory system: times of its events, as formulas of the parameters of the configuration
-//! and of the bus. The tests check the formulas; the board has the parameters.
+//! A core with a cold memory system. The tests compute the times of its events from the parameters of the configuration
+//! and of the bus. The tests check the formulas, not the parameters, which the board file sets.
 
 use super::*;
 use crate::bus::BurstTime;
@@ -9,7 +9,7 @@ use crate::tests::bus::Transaction;
 use crate::write_buffer::Biu;
 use crate::write_buffer::Buffers;
 
-/// Parameters, none a multiple of another.
+/// Parameters. None of them is a multiple of another.
 pub(super) const COST: CostTable = CostTable {
     bus_sync: 3,
     tail_exposed_256: 128,
@@ -90,7 +90,7 @@ fn uncached_reads_wait_for_the_bus_and_the_word() {
     let mut warm = board();
     for base in [UNBUFFERED, BUFFERED] {
         let read = 1 + SYNC + SINGLE;
-        // ldrb r4, [r1, #4]: the second read takes as long, and the bus has no gap before it.
+        // ldrb r4, [r1, #4]: the second read takes as long as the first, and the bus has no gap before it.
         let each = warm.each(&[LDR, 0xe5d1_4004], base + COLD);
         assert_eq!(each, [read, read], "{base:#x}");
         // ldmia r1, {r4 - r7}: four reads.
@@ -101,8 +101,8 @@ fn uncached_reads_wait_for_the_bus_and_the_word() {
 
 #[test]
 fn uncached_fetches_come_four_words_at_a_time() {
-    // DDI0198D 7.1 (read): a buffer of four words, which fetches that are not sequential empty. Not in the
-    // manual: the bus is busy for as long as with a line.
+    // DDI0198D 7.1 (read): a buffer of four words, which nonsequential fetches empty. Not in the manual: the bus is
+    // busy as long as for a line.
     let mut warm = board();
     warm.cpu.bus.put(COLD, &[0xe1a0_0000; 8]);
     warm.cpu.bus.put(COLD + 24, &[0xeaff_fffc]); // b .-8
@@ -111,7 +111,7 @@ fn uncached_fetches_come_four_words_at_a_time() {
     warm.cpu.cycles += 1000;
     let each: Vec<u64> = (0..8).map(|_| warm.run(1)).collect();
     let fetch = SYNC + u64::from(LINE.first);
-    // Cycles from the first word until the bus is free, less those of the instructions executed in between.
+    // Cycles from the first word until the bus is free, minus the cycles of the instructions executed in between.
     let rest = |executed: u64| FILL_BUS - fetch - executed;
     let expected = [
         fetch + 1,
@@ -144,7 +144,7 @@ fn coprocessor_operations_wait_as_the_configuration_says() {
     let reads_id = 0xee10_4f10; // mrc p15, 0, r4, c0, c0, 0
     let invalidates = 0xee08_5f17; // mcr p15, 0, r5, c8, c7, 0
     assert_eq!(warm.each(&[reads_id, invalidates], DATA), [1 + BUSY; 2]);
-    // With no pending write there is nothing to wait for.
+    // Without a pending write, there is nothing to wait for.
     assert_eq!(warm.each(&[DRAIN], DATA), [1 + BUSY]);
 }
 
@@ -164,7 +164,7 @@ fn test_and_clean_takes_an_operation_for_so_many_lines() {
         assert_eq!(warm.run(1), 1 + BUSY);
     }
     assert_eq!(words(&warm), 0);
-    // One dirty line: it moves to the victim buffer at once.
+    // The cache has one dirty line, which moves to the victim buffer at once.
     assert!(warm.cpu.store(DATA, Width::Word, 1).is_ok());
     while warm.cpu.dcache().any_dirty() {
         warm.ready();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cycle tables of the core's manuals, as tests (docs/understand/TIMING.md).
 //!
-//! Expectations were written from the manuals before the tests were run. Each names its source: [`read`]
-//! means that the text was at hand, [`recalled`] that it was not. Memory times are computed from the
-//! parameters of the configuration and of the bus.
+//! Expectations were written from the manuals before the tests were run. Each names its source: [`read`] means that the
+//! author had the text, [`recalled`] that the author wrote from memory. Memory times are computed from the parameters
+//! of the configuration and of the bus.
 //!
 //! [`read`]: Source::Read
 //!
@@ -35,9 +35,9 @@ use crate::tests::core::{mapped, steps};
 /// Source of an expectation.
 #[derive(Clone, Copy)]
 pub(super) enum Source {
-    /// The text was at hand.
+    /// The author had the text.
     Read(&'static str),
-    /// The text was recalled from memory.
+    /// The author recalled the text from memory.
     Recalled(&'static str),
 }
 
@@ -60,7 +60,7 @@ pub(super) const TABLE_THUMB: Source = Source::Recalled("DDI0222B 8.1, table 8.3
 pub(super) const MULTIPLIER: Source = Source::Read("DDI0214B 9.9.1");
 /// QADD, QSUB, QDADD, QDSUB.
 pub(super) const SATURATING: Source = Source::Read("DDI0214B 9.10.1");
-/// The compiler's pipeline description, which was written from the 926's manual.
+/// The compiler's pipeline description, which was written from the ARM926EJ-S's manual.
 pub(super) const COMPILER: Source = Source::Read("GCC arm926ejs.md");
 
 /// An instruction, and its cycles when it executes alone.
@@ -72,7 +72,7 @@ pub(super) const CODE: u32 = 0x2_0000;
 pub(super) const DATA: u32 = 0x3_0000;
 /// Value of all data words. It is also the address of cached code and data.
 const VALUE: u32 = 0x40;
-/// End of the code and data from address 0 on that are in the caches.
+/// End of the code and data, from address 0, that are in the caches.
 const LOW: u32 = 0x100;
 
 /// A core whose code, data and translations are in its caches and its TLB.
@@ -145,7 +145,7 @@ impl Warm {
         self.cpu.drain_write_buffer();
     }
 
-    /// Cycles of `instructions` instructions from the current pc on.
+    /// Cycles of `instructions` instructions, starting at the current pc.
     pub fn run(&mut self, instructions: usize) -> u64 {
         let before = self.cpu.cycles();
         steps(&mut self.cpu, instructions);
@@ -183,7 +183,7 @@ pub(super) fn is_the_text(word: u32, text: &str) {
     assert_eq!(printed, text, "{word:#010x}");
 }
 
-/// The same instruction with condition NE, which fails. `None` for instructions without a condition.
+/// The same instruction with condition NE, which fails. Returns `None` for an instruction without a condition.
 pub(super) fn failing(word: u32) -> Option<u32> {
     (word >> 28 == 14).then_some(word & 0x0fff_ffff | 0x1000_0000)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Interlocks: every kind of result, used by every kind of operand, of the next instruction, of the one after
-//! it, and after a longer instruction. The result is in r8.
+//! Interlocks: every kind of result, used by every kind of operand. The operand is in the next instruction, in the one
+//! after that, or in an instruction that follows a longer one. The result is in r8.
 
 use super::*;
 
@@ -13,7 +13,7 @@ enum Produced {
     Word,
     /// At the end of Write: bytes, half-words, words at odd addresses.
     Byte,
-    /// At the end of Memory; in the multiplier's accumulator earlier.
+    /// At the end of Memory, but earlier in the multiplier's accumulator.
     Product,
     /// At the end of Memory, in time for operands that are needed there.
     Saturated,
@@ -72,7 +72,7 @@ const PRODUCERS: &[(u32, &str, u64, Produced)] = &[
     (0xe488_b004, "str fp, [r8], #4", 1, Ready),
     (0xe8b8_0c00, "ldmia r8!, {sl, fp}", 2, Ready),
     (0xe8a8_0800, "stmia r8!, {fp}", 2, Ready),
-    // All loaded words except the last one; and a single word, whose LDM takes two cycles.
+    // All loaded words except the last one; and a single word, because an LDM of one word takes two cycles.
     (0xe1c1_80d0, "ldrd r8, [r1]", 2, Ready),
     (0xe891_0300, "ldmia r1, {r8, r9}", 2, Ready),
     (0xe891_0100, "ldmia r1, {r8}", 2, Ready),
@@ -159,7 +159,7 @@ const CONSUMERS: &[(u32, &str, u64, Use)] = &[
     (0xea00_000e, "b 0x20040", 3, Use::None),
 ];
 
-/// Tests every pair that `wanted` selects of a producer and a consumer, with `between` in the middle.
+/// Tests every pair of a producer and a consumer that `wanted` selects, with `between` in the middle.
 fn every_pair(
     between: &[u32],
     wanted: impl Fn(Produced, Use) -> bool,
@@ -243,7 +243,7 @@ fn behind_an_instruction_of_several_cycles_nothing_is_waited_for() {
 
 #[test]
 fn a_consumer_whose_condition_fails_waits_all_the_same() {
-    // Decode finds most interlocks (DDI0165B p. 8-22), except that of STM's first word.
+    // Decode finds most interlocks (DDI0165B p. 8-22), but not the interlock of STM's first word.
     let (mut warm, mut differences) = (Warm::new(), Differences::default());
     for &(first, producer, one, result) in PRODUCERS {
         let flags = producer.starts_with("muls") || producer.starts_with("mlas");
@@ -267,7 +267,7 @@ fn a_producer_whose_condition_fails_is_not_waited_for() {
     let (mut warm, mut differences) = (Warm::new(), Differences::default());
     for &(first, producer, ..) in PRODUCERS {
         for &(second, consumer, other, _) in CONSUMERS {
-            // r8 is then no address of cached code.
+            // Consumers that jump to r8 are left out, because r8 holds no address of cached code.
             if other < 3 {
                 let taken = warm.cycles(&[failing(first).unwrap(), second]);
                 let pair = format!("{producer}, failing; {consumer}");

@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// Instructions, and the cycles that they wait for each other.
+/// Instructions, and the number of cycles that they wait for each other's results.
 type Example = (&'static [(u32, &'static str)], u64, Source);
 
 const PAGE: Source = Source::Read("DDI0165B p. 8-22");
@@ -106,7 +106,7 @@ const EXAMPLES: &[Example] = &[
         0,
         SATURATING,
     ),
-    // Consequences of them.
+    // Cases that follow from the manuals' examples.
     (
         &[
             (0xe1c1_40d0, "ldrd r4, [r1]"),
@@ -169,7 +169,7 @@ const EXAMPLES: &[Example] = &[
         0,
         PAGE,
     ),
-    // The stored register is also an address: the longer wait counts.
+    // The stored register is also the address register, so the longer wait applies.
     (
         &[
             (0xe5d1_8000, "ldrb r8, [r1]"),
@@ -178,7 +178,7 @@ const EXAMPLES: &[Example] = &[
         2,
         PAGE,
     ),
-    // A later load of the same register is waited for as usual.
+    // A use of a later load of the same register waits as usual.
     (
         &[
             (0xe5d1_2000, "ldrb r2, [r1]"),

@@ -47,7 +47,7 @@ const ROWS: &[Half] = &[
     (0xe01e, "b 0x20040", 3, TABLE_THUMB),
     (0x4770, "bx lr", 3, TABLE_THUMB),
     (0x47f0, "blx lr", 3, TABLE_THUMB),
-    // The pc as destination: logical 4, arithmetic 3.
+    // The pc as destination: four cycles for logical operations, three for arithmetic ones.
     (0x46f7, "mov pc, lr", 4, TABLE_THUMB),
     (0x44bf, "add pc, r7", 3, TABLE_THUMB),
 ];
@@ -89,7 +89,7 @@ fn a_call_takes_one_cycle_and_three() {
 
 #[test]
 fn interlocks_are_those_of_the_other_state() {
-    // Read: the tables and pages that `pairs.rs` names.
+    // Read: the tables and pages in `pairs.rs`.
     let pairs: &[(u16, u16, u64)] = &[
         (0x684c, 0x1964, 1), // ldr r4, [r1, #4]; adds r4, r4, r5
         (0x784c, 0x1964, 2), // ldrb

@@ -54,7 +54,7 @@ fn loads_wait_for_the_walk_and_then_for_the_line() {
         if table.is_none() {
             warm.cpu.invalidate_tlb(TlbSide::Both);
         }
-        // The code is in the same section: its fetch walks first.
+        // The code is in the same section, so its fetch walks first.
         let fetch = if table.is_none() { walk(1) } else { 0 };
         let load = if table.is_none() { 0 } else { walk(reads) };
         assert_eq!(warm.run(1), fetch + 1 + load + FILL, "{kind}");
@@ -88,7 +88,7 @@ fn fetches_wait_for_the_walk_and_then_for_the_line() {
 
 #[test]
 fn a_walk_that_faults_takes_its_reads() {
-    // A section without a descriptor; a page.
+    // A section without a descriptor, and a page.
     for (va, reads) in [(0x70_0000, 1), (0x10_0000, 2)] {
         let mut warm = board();
         warm.cpu.bus.put(COARSE, &[0]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The bus of both cores: RAM, a device that raises interrupts, and another bus master that writes to RAM. A
-//! sum includes every transaction and its time, so that a difference in any of them shows.
+//! The bus of both cores: RAM, a device that raises interrupts, and another bus master that writes to RAM. A checksum
+//! covers every transaction and its time, so that any difference shows.
 
 use super::program::{Event as Happening, Setup};
 use crate::addr::{Mva, Pa};
@@ -10,7 +10,7 @@ use crate::observe::{Context, Event, Reaction};
 
 /// Size of the RAM, from address 0 on, in bytes.
 pub const RAM: u32 = 2 << 20;
-/// A page of device registers. A write raises or clears an interrupt a little later; a read returns the time.
+/// A page of device registers. A write raises or clears an interrupt a little later. A read returns the time.
 pub const DEVICE: u32 = 0x40_0000;
 
 /// Whether memory or a device responds at a physical address.
@@ -50,7 +50,7 @@ pub struct FuzzBus<const PLAIN: bool> {
     /// Events to come, by cycle.
     events: Vec<(u64, Happening)>,
     pub signals: Signals,
-    /// Sum over all transactions.
+    /// Checksum of all transactions.
     pub log: u64,
     /// Events of the last step.
     pub seen: Vec<Seen>,

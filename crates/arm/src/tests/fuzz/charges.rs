@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random programs on an observed core that reports the [`Cause`] of each cycle. After every step the charges
-//! add up to its clock, which equals the clock of a core without an observer.
+//! Random programs on an observed core that reports the [`Cause`] of each cycle. After every step, the charges add up
+//! to the clock of the core, which equals the clock of a core without an observer.
 
 use super::bus::FuzzBus;
 use super::generate;
@@ -16,8 +16,8 @@ use crate::observe::{Cause, Context, Event, Reaction};
 /// Number of seeds for each core.
 const SEEDS: u64 = 150;
 
-/// A bus that adds up the charges: of a core with its shortcuts, whose accesses take the fast path, or of one
-/// without.
+/// A bus that adds up the charges of a core. Unless `PLAIN`, the core has its shortcuts, so that its accesses take the
+/// fast path.
 struct Charged<const PLAIN: bool> {
     bus: FuzzBus<PLAIN>,
     spent: [i64; Cause::COUNT],
@@ -90,7 +90,7 @@ impl<const PLAIN: bool> Fuzzed for Charged<PLAIN> {
     }
 }
 
-/// Applies an operation to a core. Runs are left to the caller.
+/// Applies an operation to a core. The caller executes runs.
 fn apply<B: Fuzzed>(cpu: &mut Cpu<B>, op: &Op) {
     match op {
         Op::Registers(values) => cpu.r[..15].copy_from_slice(values),
@@ -171,8 +171,8 @@ impl Three {
         );
     }
 
-    /// Compares the charges with the counters. The counters include waits for writes in the waits of the
-    /// accesses that had to wait.
+    /// Compares the charges with the counters. The counters count a wait for a write as a wait of the access that was
+    /// delayed.
     fn check_with_counters(&self) {
         let c = &self.fast.counters;
         assert_eq!(*c, self.unobserved.counters);

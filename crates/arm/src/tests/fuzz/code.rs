@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lines of random code. r0 to r3 are temporaries, r4 to r12 addresses; r8 to r11 are addresses of code.
+//! Lines of random code. r0 to r3 are temporaries; r4 to r12 hold addresses, and r8 to r11 addresses of code.
 
 use super::random::Random;
 use crate::isa::encodings;
@@ -20,8 +20,8 @@ pub fn elsewhere(pa: u32) -> u32 {
     0xe12f_ff18 | pa >> 2 & 3
 }
 
-/// Handler after the vectors: rotates r8 to r11 and continues at the new r8. Without the rotation an abort at
-/// an address without a page would repeat forever.
+/// Handler after the vectors: rotates r8 to r11 and continues at the new r8. Without the rotation, an abort at an
+/// address without a page would repeat forever.
 pub const HANDLER: [u32; 8] = [
     0xe1a0_3008, // mov r3, r8
     0xe1a0_8009, // mov r8, r9
@@ -33,7 +33,7 @@ pub const HANDLER: [u32; 8] = [
     0,
 ];
 
-/// Exception vectors, most of which return; [`HANDLER`] follows them.
+/// Exception vectors. Most of them return; [`HANDLER`] follows them.
 pub fn vectors(r: &mut Random) -> [u32; 8] {
     let (next, back, away) = (0xe1b0_f00e, 0xe25e_f004, 0xe1b0_f008 | r.below(4));
     let handler = |vector: u32| 0xea00_0006 - vector;
@@ -156,7 +156,7 @@ fn status(r: &mut Random) -> u32 {
     }
 }
 
-/// Returns a row of the table with its letters drawn at random.
+/// Returns a row of the table, with random values in the place of its letters.
 fn random_row(r: &mut Random, thumb: bool) -> u32 {
     let rows: Vec<_> = encodings(thumb, &ARM926EJS).collect();
     let (_, pattern) = r.pick(&rows);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bus transactions of an instruction, derived from the manuals' text without the core's own code: `DDI0198D`
-//! 4.2, 6.2.2 and table 6-1 for the ARM926EJ-S, S3C2410A p. 4-7 and 4-8 for the ARM920T, IXP42X p. 47 and 62
-//! for XScale. The caller supplies the state of the cache's lines before the instruction.
+//! Bus transactions of an instruction, derived from the manuals' text, independently of the core's code. The sources
+//! are `DDI0198D` 4.2, 6.2.2 and table 6-1 for the ARM926EJ-S, S3C2410A p. 4-7 and 4-8 for the ARM920T, and IXP42X p.
+//! 47 and 62 for XScale. The caller supplies the state of the cache's lines before the instruction.
 
 /// A transaction: first address and number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Made {
-    /// A line fill, this word first.
+    /// A line fill that begins with this word.
     Fill(u32),
-    /// A read past the cache.
+    /// A read that bypasses the cache.
     Read(u32, u32),
     /// A write.
     Write(u32, u32),
@@ -82,7 +82,7 @@ fn groups(addresses: &[u32], block: u32) -> Vec<(u32, u32)> {
     groups
 }
 
-/// Cuts a run of words that are written without others between them.
+/// Cuts a run of words that are written with no other words between them.
 fn cut(master: Master, kind: Kind, run: &[u32], made: &mut Vec<Made>) {
     let alone = matches!(kind, Kind::Ncnb | Kind::Alone);
     let single = master == Master::Separate || master == Master::XScale && alone;

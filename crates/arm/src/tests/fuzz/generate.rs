@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Draws programs. Few physical pages are mapped many times with pages of every kind, so that addresses, TLB
-//! sets, cache sets and shared decode slots collide often.
+//! Generates random programs. A few physical pages are mapped many times, with pages of every kind, so that addresses,
+//! TLB sets, cache sets and shared decode slots collide often.
 
 use super::code;
 use super::program::{Event, Op, Program, Setup};
@@ -12,7 +12,7 @@ const BLOCKS: [u32; 5] = [0x4_0000, 0x5_0000, 0xc_0000, 0xd_0000, 0x14_0000];
 const TABLES: [u32; 2] = [0x1_0000, 0x1_4000];
 const COARSE: u32 = 0x2_0000;
 const FINE: u32 = 0x2_8000;
-/// Bounds of all tables.
+/// Start and end of the area with all tables.
 pub const TABLES_START: u32 = 0x1_0000;
 pub const TABLES_END: u32 = 0x3_0000;
 /// Whether a word of the tables is a first-level descriptor.
@@ -22,12 +22,12 @@ pub fn is_first_level(pa: u32) -> bool {
 
 /// Number of second-level tables of each kind.
 const SECOND: u32 = 5;
-/// Number of first-level descriptors, of both tables, for PIDs that no program selects.
+/// Number of first-level descriptors, in both tables, for PIDs that no program selects.
 const OTHER_PIDS: usize = 2 * 124 * 6;
 /// Address of the section that maps the tables.
 const WINDOW: u32 = 0x4000_0000;
 
-/// Returns a 4 KB page of memory, sometimes one without memory, or the device's.
+/// Returns a 4 KB page: of memory, sometimes of an address without memory, or the device's.
 fn frame(r: &mut Random) -> u32 {
     match r.below(40) {
         0 => 0x30_0000,
@@ -235,8 +235,8 @@ fn jump(r: &mut Random) -> Op {
     }
 }
 
-/// Returns from a state where every address aborts: sets tables, domains and a PID that have pages, and
-/// switches the MMU on.
+/// Returns operations that leave a state in which every address aborts. They set tables, domains and a PID that have
+/// pages, and switch the MMU on.
 fn way_back(r: &mut Random) -> [Op; 4] {
     let rights = r.pick(&[0, 0, 0x100, 0x200]);
     [
@@ -247,7 +247,7 @@ fn way_back(r: &mut Random) -> [Op; 4] {
     ]
 }
 
-/// Enters a mode whose registers are set next.
+/// Enters a mode. The next operation sets the registers of this mode.
 fn stay(mode: u32) -> Op {
     Op::Jump {
         pc: 0,

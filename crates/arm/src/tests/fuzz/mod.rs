@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Definition against shortcuts: random programs run on the core with its shortcuts and on the core without
-//! them, and the two are compared step by step. The core without shortcuts is also compared with a reference
-//! of translation that was written from the manual.
+//! Comparison of the shortcuts with the definition. Random programs run on the core with its shortcuts and on the core
+//! without them, and the test compares the two step by step. It also compares the core without shortcuts with a
+//! reference model of translation, which was written from the manual.
 //!
-//! `FUZZ_SEEDS=A..B` selects other programs, `FUZZ_HOURS=H` sets a time, and `FUZZ_REPLAY=FILE` runs a
-//! program that a failure printed (`cargo xtask fuzz --core`). The core is the ARM926EJ-S, or the one of
-//! [`CORES`] that `FUZZ_ON` names.
+//! `FUZZ_SEEDS=A..B` selects other programs, `FUZZ_HOURS=H` sets a time limit, and `FUZZ_REPLAY=FILE` runs a program
+//! that a failure printed (`cargo xtask fuzz --core`). The core is the ARM926EJ-S, or the entry of [`CORES`] that
+//! `FUZZ_ON` names.
 //!
-//! The table shows what the programs find: fixes of the core were taken out one by one, and the seeds were
-//! run from 0 on.
+//! The table shows which faults the programs find. Fixes of the core were removed one by one, and the seeds were run,
+//! starting at 0.
 //!
-//! | fix taken out | first found by | as |
+//! | fix removed | first found by | as |
 //! |---|---|---|
 //! | the known page of fetches is 4 KB of one translation | seed 0 | shortcut |
 //! | a slot of zeros that a line uses is not free | seed 3 | shortcut |
@@ -19,8 +19,8 @@
 //! | the third fetch after the first of two PID writes is under that PID | seed 0 | reference |
 //! | a page with unequal permissions enters the TLB by the quarter | seed 0 | reference |
 //!
-//! 200 programs execute 950,000 instructions. A third of these jump, mostly to another page; 8 % access
-//! memory, 3 % write CP15, and 9 % are zeros, which do nothing. An interrupt or abort follows one in 6.
+//! 200 programs execute 950,000 instructions. Of these, a third jump, mostly to another page, 8 % access memory, 3 %
+//! write CP15, and 9 % are zeros, which do nothing. An interrupt or abort follows one instruction in 6.
 
 mod bus;
 mod charges;
@@ -49,7 +49,7 @@ use steps::Tally;
 /// Number of programs in an ordinary test run.
 const SEEDS: u64 = 1000;
 
-/// The ARM920T with caches as small as the others', because large caches would never evict a line.
+/// The ARM920T with caches as small as those of the other cores, because large caches would never evict a line.
 static SMALL_920T: Core = Core {
     cache_bytes: (4096, 131_072),
     ..ARM920T
@@ -105,7 +105,7 @@ fn plan() -> (u64, u64, Option<Duration>) {
     (from, to, hours)
 }
 
-/// The first failure of all seeds, and event counts of the programs.
+/// Returns the first failure of all seeds, and event counts of the programs.
 fn search(
     core: &'static Core,
     from: u64,
@@ -210,7 +210,7 @@ fn random_programs_run_alike_on_xscale() {
         tally["walk"] > 1000 && tally["D-cache victim"] > 500,
         "{tally:?}"
     );
-    // Coprocessor 0 was granted, and a product was accumulated.
+    // The programs granted coprocessor 0 and accumulated products.
     assert!(tally["sum of products"] > 10, "{tally:?}");
 }
 

@@ -15,7 +15,7 @@ pub struct Setup {
     pub late: bool,
     /// Seed of the random victims.
     pub seed: u32,
-    /// Cycles of a transfer, and of a line fill until its first and last word.
+    /// Cycles of a transfer, and of a line fill until its first and until its last word.
     pub single: u32,
     pub first: u32,
     pub last: u32,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random numbers of the tests (splitmix64). The same seed gives the same programs on every machine. The
-//! differential test of `board` uses them, too.
+//! Random numbers for the tests (splitmix64). The same seed gives the same programs on every machine. The differential
+//! test of `board` uses this generator, too.
 
 /// Generator of random words.
 #[derive(Clone, Debug)]

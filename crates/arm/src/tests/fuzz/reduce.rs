@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shortens a failing program: removes every part without which it still fails.
+//! Shortens a failing program: removes every part that the failure does not need.
 
 use super::program::{Op, Program};
 use super::run::{Failure, Sort, run};
@@ -19,7 +19,7 @@ struct Reducer {
 }
 
 impl Reducer {
-    /// Takes the other program if it also fails.
+    /// Keeps the other program if it also fails.
     fn take(&mut self, other: Program) -> bool {
         self.trials += 1;
         if self.trials > TRIALS {
@@ -51,7 +51,7 @@ impl Reducer {
         }
     }
 
-    /// Clears words of lines, and registers.
+    /// Clears words of lines and registers.
     fn empty_words(&mut self) {
         for line in 0..self.program.lines.len() {
             for word in 0..8 {

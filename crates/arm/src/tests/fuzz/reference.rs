@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Expected translations, written from the manuals' text and not from the core's code: descriptors,
-//! permissions and faults from the ARM ARM (B4), FCSE and TLB operations from `DDI0198D` (2.3.8 to 2.3.13,
-//! 3.2 to 3.7). For what the manuals leave open it follows docs/understand/LIMITS.md: 32 sets, selected by
-//! MVA[16:12] or, for sections, MVA[24:20]; ways replaced in turn, or late victims.
+//! Expected translations, written from the manuals' text and not from the core's code. Descriptors, permissions and
+//! faults follow the ARM ARM (B4); FCSE and TLB operations follow `DDI0198D` (2.3.8 to 2.3.13, 3.2 to 3.7). Where the
+//! manuals leave a choice, the reference follows docs/understand/LIMITS.md: 32 sets, selected by MVA[16:12] or, for
+//! sections, MVA[24:20]; ways replaced in turn, or late victims.
 //!
-//! The reference is a list of entries in the order of loading. Nothing in it is optimised for speed.
+//! The reference is a list of entries in loading order. It is not optimised for speed.
 
 use crate::addr::Mva;
 use crate::mmu::Kind;
@@ -37,7 +37,7 @@ impl Entry {
         mva >= self.from && mva - self.from < self.bytes
     }
 
-    /// Whether an access to `mva` compares its address with the entry.
+    /// Whether an access to `mva` compares its address with the tag of the entry.
     fn is_compared(&self, mva: u32) -> bool {
         let set = if self.section { mva >> 20 } else { mva >> 12 } % 32;
         matches!(self.place, Place::Way(in_set, _) if in_set == set)
@@ -97,7 +97,7 @@ impl Reference {
         if self.bit(13) { 0xffff_0000 } else { 0 }
     }
 
-    /// The FCSE's addition to addresses below 32 MB.
+    /// Offset that the FCSE adds to addresses below 32 MB.
     pub fn relocation(&self) -> u32 {
         if self.mmu() { self.pid } else { 0 }
     }
@@ -116,7 +116,7 @@ impl Reference {
         }
     }
 
-    /// Fault status of an access by an entry, if the access is not allowed.
+    /// Fault status of an access through an entry, if the access is not allowed.
     fn refused(&self, entry: &Entry, kind: Kind, privileged: bool) -> Option<u32> {
         let write = kind == Kind::Write;
         let (s, r) = (self.bit(8), self.bit(9));
@@ -135,7 +135,7 @@ impl Reference {
         }
     }
 
-    /// Checks a descriptor read of a walk.
+    /// Checks a walk's read of a descriptor.
     pub fn walked(&mut self, mva: Mva, at: u32, value: u32) -> Checked {
         let mva = mva.0;
         if let Some(entry) = self.find(mva) {
@@ -173,7 +173,7 @@ impl Reference {
         Ok(())
     }
 
-    /// Loads a page whose quarters have permissions: by the quarter unless they are equal.
+    /// Loads a page whose quarters have permissions. Loads only one quarter if the permissions differ.
     fn load_page(&mut self, mva: u32, bytes: u32, descriptor: u32, domain: u32) {
         let permissions = [4, 6, 8, 10].map(|bit| descriptor >> bit & 3);
         let quarter = mva % bytes / (bytes / 4);
@@ -241,7 +241,7 @@ impl Reference {
         }
     }
 
-    /// Checks that the entry loaded last covers `bytes`.
+    /// Checks that the last loaded entry covers `bytes`.
     pub fn loaded(&self, mva: Mva, bytes: u32) -> Checked {
         match self.entries.last() {
             Some(entry) if entry.covers(mva.0) && entry.bytes == bytes => Ok(()),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs a program on the core with its shortcuts and on the core without them, and compares.
+//! Runs a program on the core with its shortcuts and on the core without them, and compares the two.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -21,7 +21,7 @@ use crate::state::State;
 
 type Fast = Cpu<FuzzBus<false>>;
 
-/// A failure: the operation of the program, the sort of failure, and its text.
+/// A failure: the operation of the program, the kind of failure, and its text.
 #[derive(Debug)]
 pub struct Failure {
     pub op: usize,
@@ -139,7 +139,7 @@ pub fn ram(core: &'static Core, program: &Program) -> Vec<u32> {
     ram
 }
 
-/// State of the TLB, caches and write buffer, and sum of the transactions.
+/// State of the TLB, caches and write buffer, and the checksum of the transactions.
 pub fn inside<const PLAIN: bool>(cpu: &mut Cpu<FuzzBus<PLAIN>>) -> [Vec<u8>; 5] {
     cpu.memory.issue_writes(&mut cpu.bus, cpu.cycles);
     let parts: [&dyn State; 5] = [
@@ -188,8 +188,7 @@ impl Pair {
                 self.follower.refill();
             }
             Op::Control(register, value) => {
-                // Writes of the control register leave the clocking bits alone, because other values end a
-                // run.
+                // Writes of the control register do not change the clocking bits, because other values end a run.
                 let core = self.plain.config().core;
                 let clocking = if *register == 1 { core.clocking } else { 0 };
                 let value = &(value | core.sctlr.reset & clocking);
@@ -237,7 +236,7 @@ impl Pair {
         let exit = self.plain.step();
         let checked = match self.plain.config().core.tlbs {
             [_] => self.follower.step(&before, &self.plain),
-            // The reference has a unified TLB.
+            // The reference models only a unified TLB.
             _ => Ok(()),
         };
         let at = |text| {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Follows a core instruction by instruction and checks with the reference: the PID under which each
-//! instruction was fetched, the translation of its accesses, and the reasons for its aborts.
+//! Follows a core instruction by instruction and checks it against the reference: the PID under which each instruction
+//! was fetched, the translation of its accesses, and the reasons for its aborts.
 //!
-//! An instruction is fetched three instructions ahead. A PID write therefore affects the third instruction
-//! after it, and the next one if a branch or an exception flushes the pipeline (`DDI0198D 2.3.13`). The
-//! translation of a line holds while its instructions execute (docs/understand/LIMITS.md).
+//! Three instructions are in the pipeline. A PID write therefore affects the third instruction after it, or the next
+//! one if a branch or an exception flushes the pipeline (`DDI0198D 2.3.13`). The translation of a line holds while its
+//! instructions execute (docs/understand/LIMITS.md).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -51,7 +51,7 @@ struct Executed {
 /// Follows one core.
 pub struct Follower {
     pub reference: Reference,
-    /// Relocations after the last three instructions. At least one is there: that of the last refill.
+    /// Relocations after the last three instructions. The list always has the relocation of the last refill.
     relocations: VecDeque<u32>,
     /// Address of the current line, and its physical address.
     line: (u32, u32),
@@ -75,14 +75,14 @@ impl Follower {
         *self.tally.entry(what).or_default() += 1;
     }
 
-    /// Counts a write to a line that was executed.
+    /// Counts a write to a line that has been executed.
     pub fn count_write(&mut self, pa: u32, what: &'static str) {
         if self.lines.contains(&(pa & !31)) {
             self.count(what);
         }
     }
 
-    /// Notes that the pipeline was refilled.
+    /// Records that the pipeline was refilled.
     pub fn refill(&mut self) {
         self.relocations.clear();
         self.relocations.push_back(self.reference.relocation());

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random stores of several words, and operations between them, on the core with its shortcuts and on the
-//! core without them. No code is fetched, so that many stores meet at the boundaries of lines, pages and
-//! PIDs. Their lines are dirty, claimed, being filled or evicted, and tables change without an invalidation
-//! of the TLB.
+//! Random stores of several words, and operations between them, on the core with its shortcuts and on the core without
+//! them. No code is fetched, so that many stores hit the boundaries of lines, pages and PIDs. The lines are dirty,
+//! claimed, in a fill or evicted, and tables change without an invalidation of the TLB.
 
 use super::bus::FuzzBus;
 use super::generate;
@@ -56,7 +55,7 @@ fn apply<const PLAIN: bool>(cpu: &mut Cpu<FuzzBus<PLAIN>>, act: &Act) {
     cpu.bus.seen.clear();
 }
 
-/// Returns an address, usually a few bytes from a boundary, in few pages.
+/// Returns an address in one of a few pages, usually a few bytes from a boundary.
 fn address(r: &mut Random, last: &mut u32) -> u32 {
     if r.percent(50) {
         return last.wrapping_add(4 * r.below(24)).wrapping_sub(48);
@@ -128,7 +127,7 @@ fn act(r: &mut Random, core: &'static Core, program: &Program, last: &mut u32) -
     }
 }
 
-/// Returns a program whose memory alone is used, with a mapping at the end of the relocated addresses.
+/// Returns a program with a mapping at the end of the relocated addresses. The test uses only the program's memory.
 fn tables(r: &mut Random, seed: u64) -> Program {
     let mut program = generate::program(seed);
     let firsts: Vec<_> = (program.tables.iter().copied())

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The bus log: random loads and stores near the ends of lines and of kilobytes, in pages of every kind and
-//! size, that hit or miss. Each transaction is compared with those that [`cutter`] derives from the same
-//! instruction.
+//! The bus log: random loads and stores near the ends of lines and kilobytes, in pages of every kind and size. Some hit
+//! the cache, others miss. Each transaction is compared with those that [`cutter`] derives from the same instruction.
 //!
-//! The cutter receives the lines that the cache holds. A dirty line that an instruction replaces must be
-//! written back. Table walks are left out. A drain separates consecutive store instructions at consecutive
-//! addresses, because they may become one burst (docs/understand/LIMITS.md).
+//! The cutter receives the lines that the cache holds. A dirty line that an instruction replaces must be written back.
+//! Table walks are ignored. A drain separates consecutive store instructions at consecutive addresses, because they
+//! could form one burst (docs/understand/LIMITS.md).
 //!
 //! `FUZZ_SEEDS`, `FUZZ_HOURS` and `FUZZ_ON` are as in [`super`] (`cargo xtask fuzz --bus`).
 
@@ -21,7 +20,7 @@ use crate::tests::bus::{TestBus, Transaction};
 use crate::tests::core::{COARSE, FINE, HERE, on};
 
 const TTB: u32 = 0x4000;
-/// Start of data; the tables are below.
+/// Start of data. The tables are below it.
 const DATA: u32 = 1 << 20;
 /// Number of instructions of a program.
 const LENGTH: usize = 300;
@@ -37,7 +36,7 @@ static CORES: [(&Core, Master); 3] = [
 
 const KINDS: [Kind; 4] = [Kind::Ncnb, Kind::Ncb, Kind::WriteThrough, Kind::WriteBack];
 
-/// Mappings by the kilobyte: physical address and kind of page.
+/// Mapping of each kilobyte: physical address and kind of page.
 type Pages = BTreeMap<u32, (u32, Kind)>;
 
 /// An instruction, the address in r1, and its transfer.
@@ -50,7 +49,7 @@ struct Access {
     bytes: u32,
     loads: bool,
     stores: bool,
-    /// Whether it transfers several words.
+    /// Whether the access transfers several words.
     multiple: bool,
 }
 
@@ -59,7 +58,7 @@ struct Bench {
     master: Master,
     pages: Pages,
     cache_on: bool,
-    /// Address after the last word that was stored past the cache since a drain.
+    /// Address after the last word that bypassed the cache after a drain.
     end: Option<u32>,
 }
 
@@ -130,7 +129,7 @@ impl Bench {
     fn word(&self, va: u32) -> Option<Word> {
         let (pa, kind) = *self.pages.get(&(va / 1024))?;
         let kind = match kind {
-            // With the cache off (DDI0198D table 4-1).
+            // Kind of the page with the cache off (DDI0198D table 4-1).
             Kind::WriteThrough | Kind::WriteBack | Kind::Allocating if !self.cache_on => Kind::Ncnb,
             kind => kind,
         };
@@ -142,7 +141,7 @@ impl Bench {
         })
     }
 
-    /// The rules that hold at present.
+    /// The bus rules that apply at present.
     fn rules(&self) -> Master {
         match self.master {
             Master::Arm920 if !self.cache_on => Master::Separate,
@@ -208,7 +207,8 @@ impl Bench {
         self.end = None;
     }
 
-    /// Executes accesses and drains the write buffer. Returns how the transactions differ from the manuals'.
+    /// Executes accesses and drains the write buffer. Returns the difference between the transactions and the manuals'
+    /// rules.
     fn compare(&mut self, accesses: &[Access]) -> Result<usize, String> {
         let (mut wanted, mut victims, mut begun) = (Vec::new(), Vec::new(), Vec::new());
         for access in accesses {

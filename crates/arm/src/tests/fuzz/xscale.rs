@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs for XScale: the ARM926EJ-S's programs with some words replaced. Operations that XScale lacks
-//! become XScale's operations, undefined instructions become the accumulator's, and some descriptors get an X
+//! Programs for XScale: programs of the ARM926EJ-S with some words replaced. Operations that XScale lacks become
+//! XScale's operations, undefined instructions become instructions of the accumulator, and some descriptors get an X
 //! bit.
 
 use crate::model::{Core, IXP42X};
 
-/// XScale with caches as small as the others', because large caches would never evict a line.
+/// XScale with caches as small as those of the other cores, because large caches would never evict a line.
 pub static SMALL: Core = Core {
     ways: 8,
     cache_bytes: (4096, 131_072),
@@ -40,10 +40,10 @@ pub fn word(at: u32, word: u32) -> u32 {
         }
         0xee09_0f10 => 0xee09_0f12 | register,
         0xee09_0f30 => [0xee09_0f31, 0xee09_0f32][bits(at) as usize & 1] | register,
-        // Forced write-through becomes coprocessor access or auxiliary control; test and clean, and the fault
+        // Forced write-through becomes coprocessor access or auxiliary control. Test and clean, and reads of the fault
         // status of fetches, become other reads.
         0xeeef_0f10 => [0xee0f_0f11, 0xee01_0f30][bits(at) as usize & 1] | register,
-        // Values for these: coprocessor 0 and others; K, and a policy of the mini data cache.
+        // Values for these registers: coprocessor 0 and others; K, and a policy of the mini data cache.
         0xe3a0_0004 if register == 0x2000 => {
             0xe3a0_2000 | [1, 0x10, 0x11, 0x21][bits(at) as usize & 3]
         }

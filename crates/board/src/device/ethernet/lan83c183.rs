@@ -75,7 +75,7 @@ impl State for Mii {
     }
 }
 
-// A machine is saved only while it has the cable that it was made with.
+// A machine can be saved only while its cable is in the initial state.
 arm::state!(Lan83c183: regs, mii, clock, changed; cable);
 
 impl Lan83c183 {
@@ -188,7 +188,7 @@ impl Lan83c183 {
 
     fn shifted(&mut self, bits: u32, count: u32) -> Mii {
         match count {
-            // Start 01, then 10 for a read: the PHY drives the wire after the register address.
+            // Start 01, then 10 for a read. The PHY drives the wire after the register address.
             14 if bits >> 10 == 0b0110 => {
                 let mine = (bits >> 5) & 0x1f == 0;
                 let word = if mine {

@@ -5,7 +5,7 @@
 //! frame needs at the link's rate, receive filtering, the interrupts of all these, the MII wires to the internal PHY,
 //! and the PHY's interrupt. Accesses have 8, 16 or 32 bits. A received frame appears at once. Frames under 60 and over
 //! 1514 bytes are filtered. Refused: loopback, forced collisions, EEPROM stores, the attribute space, bank 7. The EPH
-//! interrupt never comes: the PHY's interrupt reports changes of LINK_OK.
+//! interrupt never occurs: the PHY's interrupt reports changes of LINK_OK.
 //!
 //! Value: `mac` (0x020000000001): the address in the EEPROM; its first byte is the most significant.
 //!
@@ -322,7 +322,7 @@ impl Smc91c111 {
                 self.phy.drive(self.mii & 4 != 0, data);
             }
             (3, 0xc) => self.early = join(self.early) & 0x9f,
-            // Read-only halves and bytes, which 32-bit writes also reach.
+            // Read-only half-words and bytes, which 32-bit writes also reach.
             (0..=2, 0x0..=0xe) | (3, 0xa | 0xe) => {}
             _ => return Err("banks 4 to 7 are not modelled"),
         }

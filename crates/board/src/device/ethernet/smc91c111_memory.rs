@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 /// Bytes of one packet.
 pub(crate) const PACKET: usize = 2048;
-/// In place of a packet number: no packet (the failed or empty bit of the registers).
+/// Stands for "no packet" where a packet number is expected (the failed or empty bit of the registers).
 pub(crate) const NO_PACKET: u8 = 0x80;
 
 const PACKETS: u8 = 4;

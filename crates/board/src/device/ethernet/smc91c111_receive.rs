@@ -11,7 +11,7 @@ const LONGEST: usize = 1514;
 const BROADCAST: u16 = 1 << 14;
 pub(super) const RX_BAD_CRC: u16 = 1 << 13;
 const ODD: u16 = 1 << 12;
-/// Position in the status of the six bits of [`hash`].
+/// Position of the six bits of [`hash`] in the status.
 const HASH: u32 = 1;
 
 impl Smc91c111 {

@@ -2,8 +2,8 @@
 //! Transmission of the LAN91C111: puts packets on the wire.
 //!
 //! The chip reads a frame from its packet when the first bit leaves. With PAD_EN, a frame has at least 64 bytes,
-//! including its checksum. With NOCRC, and without the CRC bit in its control byte, the last four bytes of a frame are
-//! its checksum, right or wrong.
+//! including its checksum. With NOCRC, and without the CRC bit in its control byte, the chip sends the last four bytes
+//! of a frame as its checksum, right or wrong.
 
 use super::TX_SUCCESS;
 use super::receive::checksum;
@@ -17,7 +17,7 @@ const BROADCAST: u32 = 1 << 6;
 const MULTICAST: u32 = 1 << 3;
 
 impl Smc91c111 {
-    /// Returns EPHSR: the status of the last frame, and the link's.
+    /// Returns EPHSR: the status of the last frame and of the link.
     pub(super) fn status(&self) -> u32 {
         self.eph | if self.phy.link() { LINK_OK } else { 0 }
     }
@@ -35,7 +35,7 @@ impl Smc91c111 {
         }
     }
 
-    /// Returns the frame that a packet holds, as it is on the wire from `start_ns` on.
+    /// Returns the frame that a packet holds, as it appears on the wire from `start_ns` on.
     fn frame_of(&self, packet: u8, start_ns: u64) -> Sent {
         let (mut bytes, control) = self.memory.frame(packet);
         let appends = self.tcr & TCR_NO_CRC == 0 || control & CRC != 0;

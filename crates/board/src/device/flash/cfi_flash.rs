@@ -3,7 +3,7 @@
 //! algorithm 1, JESD 68) and blocks of 128 KB in each.
 //!
 //! Modelled: read array (all ones), CFI query, identifier codes, status. Refused: programming, erasing and locking,
-//! since nothing keeps the result; and commands to only one chip.
+//! since the model would not keep the result; and commands to only one chip.
 //!
 //! No outputs, no inputs.
 

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 
 const PERIPHID: u32 = 0x0014_1011;
 const DEPTH: usize = 16;
-/// Largest number of bytes from outside that wait for the line.
+/// Maximum number of bytes from outside that wait for the line.
 const LINE_MAX: usize = 4096;
 
 const CR_UARTEN: u32 = 1 << 0;

@@ -47,7 +47,7 @@ impl Pl031 {
         self.offset.wrapping_add(self.clock.ticks(now) as u32)
     }
 
-    /// Plans the next match after `now`.
+    /// Computes the next match after `now`.
     fn replan(&mut self, now: u64) {
         let wait = match self.target.wrapping_sub(self.count(now)) {
             0 => 1 << 32,

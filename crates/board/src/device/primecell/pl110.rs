@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! PL110 colour LCD controller (DDI 0161) in the Versatile variant: the control register is at 0x18 and the interrupt
-//! mask at 0x1c, in reverse of the manual (DUI 0224, 4.6).
+//! mask at 0x1c, the reverse of the manual (DUI 0224, 4.6).
 //!
 //! Modelled: the registers, the palette, and the end of each frame, which raises two interrupts. A frame lasts as long
-//! as the timing registers say at CLCDCLK. Not modelled: drawing, and the memory bandwidth that reading the picture
-//! takes; a note says so while the controller is enabled. Not modelled either: the programmable oscillator of CLCDCLK,
-//! whose rate is fixed.
+//! as the timing registers say, counted in CLCDCLK. Not modelled: drawing, the memory bandwidth that reading the
+//! picture takes (a note says so while the controller is enabled), and the programmable oscillator of CLCDCLK, whose
+//! rate is fixed.
 //!
 //! Outputs: 0 = CLCDINTR. No inputs. Clock: CLCDCLK, 25 MHz unless the machine file gives another.
 

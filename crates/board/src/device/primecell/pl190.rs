@@ -15,7 +15,7 @@ const PERIPHID: u32 = 0x0004_1190;
 const SLOTS: usize = 16;
 /// Level of the interrupts without a slot.
 const DEFAULT_LEVEL: usize = SLOTS;
-/// In place of a level: no interrupt is in service.
+/// Level that means that no interrupt is in service.
 const IDLE: u8 = SLOTS as u8 + 1;
 const SLOT_ENABLE: u32 = 1 << 5;
 

@@ -2,8 +2,8 @@
 //! SP804 dual timer (DDI 0271).
 //!
 //! Modelled: two down-counters with prescaler; free-running, periodic and one-shot mode; 16 and 32 bits; background
-//! load. A counter is a value with the tick at which it had that value. All else is computed from the cycle stamp. Not
-//! modelled: the test registers, and an enable for each timer (TIMCLKEN is the device clock).
+//! load. A counter is stored as a value with the tick at which it had that value. Its current value is computed from
+//! the cycle stamp. Not modelled: the test registers, and an enable for each timer (TIMCLKEN is the device clock).
 //!
 //! A load takes effect at the next edge of the timer clock, so a timer never fires early. In periodic mode, the period
 //! is LOAD ticks (the equation in DDI 0271, 3.2.1): the tick that reaches zero reloads.
@@ -114,7 +114,7 @@ impl Counter {
         Ok(())
     }
 
-    /// Accounts for all zeros up to `now`.
+    /// Accounts for each time that the count reached zero, up to `now`.
     fn sync(&mut self, now: u64) {
         if now < self.zero_at {
             return;
@@ -173,7 +173,7 @@ impl Counter {
         self.raised && self.control & INT_ENABLE != 0
     }
 
-    /// Returns the core cycle at which the output next changes by itself.
+    /// Returns the core cycle at which the output next changes without an access.
     fn deadline(&self) -> u64 {
         if self.raised || self.control & INT_ENABLE == 0 {
             u64::MAX

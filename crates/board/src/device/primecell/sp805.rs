@@ -64,7 +64,7 @@ impl Sp805 {
             self.since = self.zero_tick();
             self.count = self.load.max(1);
             if settled {
-                // From here on only the count changes.
+                // From this point on, only the count changes.
                 let period = u64::from(self.count);
                 self.since += (tick - self.since) / period * period;
             }

@@ -17,7 +17,7 @@ struct TermRow {
     counters: &'static [&'static str],
 }
 
-/// All terms except the rest, in the order of tables and charts.
+/// All terms except the remainder, in the order of tables and charts.
 const TERMS: [TermRow; COUNT - 1] = [
     TermRow {
         name: "direct",

@@ -41,7 +41,7 @@ impl Shown {
     }
 }
 
-/// Appearance of the curves in all charts of a board: a colour for each kernel, a marker for each size.
+/// Appearance of the curves in all charts of a board: a colour for each kernel, and a marker for each size.
 pub struct Looks<'a> {
     kernels: Vec<&'a str>,
     sizes: Vec<u32>,

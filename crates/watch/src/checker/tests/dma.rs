@@ -168,7 +168,7 @@ fn a_device_began_no_call_before_the_write() {
 fn a_device_has_no_page_tables() {
     let mut script = Scripted::new(&[]);
     let base = script.bus.ram_base();
-    // Ordinary data at physical 8 that looks like a coarse first-level descriptor, and data at 0x5000.
+    // Ordinary data at physical address 8 that looks like a coarse first-level descriptor, and data at 0x5000.
     script.puts(FUNCTION, base + 8, 0x5000 | 0x11);
     script.puts(FUNCTION, base + 0x5000, 0x0020_0ffe);
     let store = Event::Store {
@@ -210,7 +210,7 @@ fn calls_with_the_writers_address_are_given_for_a_device_read() {
     assert_eq!(report.trace.given.len(), 1);
 }
 
-/// A device has no virtual address, so calls with small numbers have nothing to do with its data.
+/// A device has no virtual address, so calls with small numbers are unrelated to its data.
 #[test]
 fn calls_with_small_numbers_are_not_calls_with_an_address_of_a_devices_data() {
     let mut script = Scripted::new(&[]);
@@ -252,7 +252,7 @@ fn the_history_of_a_devices_data_has_no_events_of_the_line_at_0() {
     );
 }
 
-/// 64 words lost by an invalidate hide a later, different bug with the same writer.
+/// 64 words that an invalidate lost hide a later, different bug with the same writer.
 #[test]
 fn another_missing_operation_of_the_same_writer_is_reported_after_many_words() {
     let mut script = Scripted::new(&[]);
@@ -268,7 +268,7 @@ fn another_missing_operation_of_the_same_writer_is_reported_after_many_words() {
         script.send(FUNCTION + 8, lost);
         script.transfers(1000 + u64::from(n), 64 * n, &[0; 8], false);
     }
-    // The same function writes past the cache, and the write buffer is not drained.
+    // The function then writes to an uncached page, and the write buffer is not drained.
     script.puts(FUNCTION, base + 0x10_0000, 7);
     script.transfers(2000, 0x10_0000, &[0; 8], false);
     let all: Vec<_> = script.checker.reports().map(|(r, n)| (r.kind, n)).collect();
@@ -281,7 +281,7 @@ fn another_missing_operation_of_the_same_writer_is_reported_after_many_words() {
     );
 }
 
-/// A store waits in the write buffer while the device writes the same word. The store lands last.
+/// A store waits in the write buffer while the device writes the same word. The store reaches memory last.
 #[test]
 fn a_store_in_the_write_buffer_that_lands_on_a_devices_data() {
     let mut script = Scripted::new(&[]);
@@ -344,7 +344,8 @@ fn a_store_that_waits_in_the_write_buffer_while_a_device_writes_is_named() {
     assert!(reports.into_iter().all(is_of_a_pending_write));
 }
 
-/// A dirty line leaves for the victim buffer, the device writes to its memory, and then the old line arrives there.
+/// A dirty line leaves for the victim buffer. The device writes to the memory of the line. Then the old line arrives
+/// there.
 #[test]
 fn a_line_that_makes_room_while_a_device_writes_is_named() {
     let mut machine = board();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A checker that gets events written by hand, and regression tests for bugs that an adversarial review proved with
+//! A checker that receives events written by hand, and regression tests for bugs that an adversarial review proved with
 //! this checker.
 
 use crate::checker::Checker;
@@ -15,7 +15,7 @@ pub(crate) const CALLERS: [u32; 2] = [0xc000_1000, 0xc000_3000];
 pub(crate) const STORED: u32 = 0xc100_0000;
 pub(crate) const LOADED: u32 = 0xc200_0000;
 
-/// A checker that gets events as a core would send them.
+/// A checker that receives events as a core would send them.
 pub(crate) struct Scripted {
     pub(crate) bus: SystemBus,
     pub(crate) checker: Checker,
@@ -117,7 +117,7 @@ impl Scripted {
 
 /// Events of translations.
 impl Scripted {
-    /// Stores past the caches.
+    /// Stores to memory, bypassing the caches.
     pub(crate) fn puts(&mut self, pc: u32, at: u32, value: u32) {
         let store = Event::Store {
             mva: Mva(at),
@@ -179,7 +179,7 @@ impl Scripted {
 }
 
 /// A 64 KB entry is made from the first of its 16 descriptors. Two writers change two other descriptors, and in one
-/// case the first is written again. One instruction uses both changed pages.
+/// case the first descriptor is written again. One instruction uses both changed pages.
 #[test]
 fn each_descriptor_of_a_large_page_counts() {
     for first_again in [false, true] {
@@ -304,7 +304,8 @@ fn a_destructive_write_back_is_reported_even_if_the_writers_line_is_dirty_again(
     }
 }
 
-/// A cached read-only page of memory that is written past the cache. The page is mapped before or after the write.
+/// A cached read-only page of memory. Writes to this memory bypass the cache. The page is mapped before or after the
+/// write.
 #[test]
 fn a_private_view_is_one_that_was_mapped_before_the_data_was_written() {
     for mapped_after in [false, true] {

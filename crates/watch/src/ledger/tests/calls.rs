@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls are followed through returns, jumps, exceptions, interrupts and task switches. The last tests come from an
-//! adversarial review.
+//! Tests that calls are followed through returns, jumps, exceptions, interrupts and task switches. The last tests come
+//! from an adversarial review.
 
 use super::ledger;
 use crate::ledger::calls::{Arrival, Calls};
@@ -32,7 +32,7 @@ impl Followed {
         followed
     }
 
-    /// User land has called function 1. Returns the stack pointer of that call too.
+    /// Returns the state after user land has called function 1, and the stack pointer of that call.
     fn in_system_call() -> (Followed, u32) {
         let (mut f, stack) = (Followed::new(), 0xc780_1f00);
         f.at(0x8000, 0xbe00_0000, 0);
@@ -83,7 +83,7 @@ fn calls_returns_and_jumps_at_the_end_are_followed() {
     let mut f = Followed::new();
     let stack = 0xc780_1f00;
     f.at(0x8000, 0xbe00_0000, 0);
-    // 1 calls 2, which calls 3, which ends with a jump to 4, which returns to 2.
+    // 1 calls 2, and 2 calls 3. 3 ends with a jump to 4, and 4 returns to 2.
     let from_user = |functions: Vec<Option<usize>>| [vec![None], functions].concat();
     assert_eq!(f.at(entry(1), stack, 0x8004), from_user(chain([1])));
     assert_eq!(
@@ -99,7 +99,7 @@ fn calls_returns_and_jumps_at_the_end_are_followed() {
         from_user(chain([1, 2, 3, 4]))
     );
     assert_eq!(f.at(inside(2), stack - 32, 0), from_user(chain([1, 2])));
-    // 2 calls 3 again, and 3 returns itself. Both calls count as one.
+    // 2 calls 3 again, and 3 returns without a jump. Both calls count as one.
     let at = f.at(entry(3), stack - 32, inside(2) + 8);
     assert_eq!(at, from_user(chain([1, 2, 3])));
     assert_eq!(f.calls.all()[f.calls.now() as usize].count, 2);
@@ -236,7 +236,7 @@ fn a_return_to_a_first_instruction_is_a_return() {
 #[test]
 fn a_return_below_a_call_with_an_unknown_start_is_found() {
     let (mut f, stack) = Followed::in_system_call();
-    // 1 calls a local label inside 2 (v5tj_early_abort), which jumps to 3, which returns to 1.
+    // 1 calls a local label inside 2 (v5tj_early_abort). 2 jumps to 3, and 3 returns to 1.
     f.at(inside(2), stack - 16, inside(1));
     f.at(entry(3), stack - 16, inside(1));
     assert_eq!(

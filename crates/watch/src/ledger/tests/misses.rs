@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Small programs with known misses: the cycles and the evictor of each. They come from adversarial reviews.
+//! Small programs with known misses. The tests check the cycles and the evictor of each miss. The programs come from
+//! adversarial reviews.
 
 use super::ledger;
 use crate::ledger::{Kind, Miss, MissCause, Missed};
@@ -228,7 +229,7 @@ fn the_wait_for_a_line_that_a_pld_fills_is_part_of_its_miss() {
         let cycles: u64 = data.iter().map(|(_, missed)| missed.cycles).sum();
         let count: u64 = data.iter().map(|(_, missed)| missed.count).sum();
         assert!(counters.dcache_fill_cycles > 60, "{counters:?}");
-        // A miss includes the waits ahead of its fill on the bus.
+        // A miss includes the waits for the bus before its fill.
         assert!(cycles >= counters.dcache_fill_cycles, "{data:?}");
         assert!(cycles - counters.dcache_fill_cycles < 30, "{data:?}");
         assert_eq!(count, counters.dcache_fills, "{data:?}");

@@ -128,8 +128,8 @@ impl Model {
         };
         let newest = word.newest();
         word.memory = value;
-        // A newest value that is in another line, or already lost, is not lost here. If the newest value went to this
-        // line but the line holds another value, a store for other memory has replaced the newest value.
+        // If the newest value is in another line or already lost, this write-back does not lose it. If the newest value
+        // went to this line but the line holds another value, a store for other memory has replaced the newest value.
         let place = word.last().place;
         if newest == value {
             // This write-back restores the newest value, even if it was lost.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs that the checker once judged wrongly, as the reducer printed them, and cases that random programs seldom
+//! Programs that the checker once judged wrongly, as the reducer printed them, and cases that random programs rarely
 //! contain.
 
 use super::program::Program;

@@ -18,9 +18,9 @@ struct Generator {
     /// Offsets of lines in pages, and numbers of pages.
     offsets: Vec<u32>,
     pages: Vec<u32>,
-    /// Weight of each sort of operation.
+    /// Weight of each kind of operation.
     weights: Vec<u32>,
-    /// Weight of each section for accesses; the last weight is the weight of windows.
+    /// Weight of each section for accesses. The last weight is for windows.
     paths: Vec<u32>,
     /// Number of different values that are stored.
     values: u32,
@@ -215,7 +215,7 @@ impl Generator {
         self.execute_at(va);
     }
 
-    /// Emits a cache operation on an address, usually on a recently used address.
+    /// Emits a cache operation on an address, usually a recently used one.
     fn at_line(&mut self, names: &[&str]) {
         let name = self.pick(names);
         let mva = if self.recent.is_empty() || self.percent(15) {

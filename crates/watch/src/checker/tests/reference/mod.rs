@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The checker against a reference model: random programs, on which both must agree on the reports of every event.
+//! The checker against a reference model. Random programs run, and both must agree on the reports of every event.
 //!
 //! Environment variables (`cargo xtask fuzz --checker` sets them):
 //!
-//! - `FUZZ_SEEDS=A..B` draws the programs of these seeds.
+//! - `FUZZ_SEEDS=A..B` runs the programs of these seeds.
 //! - `FUZZ_HOURS=H` runs for H hours.
 //! - `FUZZ_ACCESSES=N` runs until N accesses have been judged, and fails unless every kind of report occurred often
 //!   enough.
@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 
 /// Number of programs in an ordinary test run.
 const SEEDS: u64 = 400;
-/// Fewest reports of each kind in a run with `FUZZ_ACCESSES`.
+/// Minimum number of reports of each kind in a run with `FUZZ_ACCESSES`.
 const OF_EACH_KIND: u64 = 1000;
 
 /// Number of different failures after which the search ends.
@@ -92,7 +92,7 @@ fn accesses(tally: &Tally) -> u64 {
     kinds.iter().filter_map(|kind| tally.get(kind)).sum()
 }
 
-/// The first failure of each sort, and its seed.
+/// The first failure of each kind, and its seed.
 type Failures = BTreeMap<String, (u64, Failure)>;
 
 /// Runs the programs of all seeds, and returns their failures and the tally of their events.

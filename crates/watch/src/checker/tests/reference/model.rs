@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The reference model: the value that an access may see, derived from a list of all writes and the present place of
-//! each. It is small and slow, and shares only the events with the checker.
+//! each write. It is small and slow, and shares only the events with the checker.
 //!
 //! The model keeps every write to a word of memory, with its author and the place of its data. The data is in a dirty
 //! line, in memory (or in the write buffer), or lost. Lines hold words. The model compares every value from a line,
@@ -27,7 +27,7 @@ pub struct Model {
     /// Memory that the prefetch buffer was filled from.
     pub(super) prefetched: Option<Code>,
     pub(super) tlb: HashMap<Number, Entry>,
-    /// Last entry that translated each 4 KB.
+    /// For each 4 KB of addresses, the last entry that translated one of them.
     pub(super) used: BTreeMap<u32, Number>,
     /// Descriptors read by the current walk.
     pub(super) walked: Read,
@@ -35,7 +35,7 @@ pub struct Model {
     /// Instruction and process of the current event.
     pub(super) pc: u32,
     pub(super) process: (u32, u32),
-    /// Address of the instruction that caused the event. Differs from `pc` if events have invented addresses.
+    /// Address of the instruction that caused the event. It differs from `pc` if events have invented addresses.
     pub instruction: u32,
     pub(super) findings: Vec<Finding>,
     /// Behaviour of the core that this model cannot explain.

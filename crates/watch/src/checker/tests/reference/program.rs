@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A program: the operations of the core and of a device, in order. It can be printed and parsed.
+//! A program: the operations of the core and of a device, in order. Programs can be printed and parsed.
 
 use core::fmt;
 
-/// Instructions that use r0, an address or a value, and r1, data. Wider stores take more data from r2 to r9.
+/// Instructions that use r0, an address or a value, and r1, data. Wider stores also take data from r2 to r9.
 pub const INSTRUCTIONS: [(&str, u32); 50] = [
     ("ldr", 0xe590_2000),
     ("ldrb", 0xe5d0_2000),
@@ -88,8 +88,8 @@ pub struct Program {
     pub seed: u32,
     /// Whether victims are late.
     pub late: bool,
-    /// Whether instructions keep their addresses, so that an instruction may repeat. Otherwise, each event has an
-    /// invented address, so that no earlier report hides a later report.
+    /// Whether instructions keep their addresses, so that an instruction may repeat. If not, each event has an invented
+    /// address, so that no earlier report hides a later report.
     pub alike: bool,
     pub ops: Vec<Op>,
 }

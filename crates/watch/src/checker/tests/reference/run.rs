@@ -22,7 +22,7 @@ pub type Tally = BTreeMap<&'static str, u64>;
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub op: usize,
-    /// Short form of both answers, or that the reference cannot explain the core.
+    /// Short form of both answers, or a note that the reference cannot explain the core.
     pub sort: String,
     pub text: String,
 }
@@ -39,7 +39,7 @@ struct Both {
 }
 
 impl Both {
-    /// Takes the reports out of the checker, so that a later equal report counts as new.
+    /// Takes the reports from the checker, so that a later equal report counts as new.
     fn reported(&mut self) -> Vec<Finding> {
         if self.checker.reports.is_empty() {
             return Vec::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A second implementation of the table walk (ARM ARM B4.7), because the checker uses the core's own.
+//! A second implementation of the table walk (ARM ARM B4.7). The checker itself uses the core's implementation.
 
 use arm::Kind;
 

@@ -84,7 +84,7 @@ pub struct Write {
     pub mask: u32,
     pub value: u32,
     pub place: Place,
-    /// Number of the event in which the data was lost, or reached memory at the earliest.
+    /// Number of the event in which the data was lost, or the first event in which it may have reached memory.
     pub left: u64,
 }
 
