@@ -38,17 +38,17 @@ pub struct Mutant {
     pub function: String,
     /// The change to the function.
     pub change: Change,
-    /// What the kernel fails to do, and when that matters.
+    /// The work that the mutated kernel omits, and the situation in which the omission matters.
     pub why: String,
     /// Kind of the checker's first report.
     pub expect: Kind,
     /// A test of `mm_suite` that makes the checker report the mutant.
     pub test: Option<String>,
-    /// In place of `test`, if only the whole quick suite makes a report: the reason.
+    /// In place of `test`, if only the complete quick suite causes a report: the reason.
     pub suite: Option<String>,
     /// In place of `test`, if no report is expected: the reason.
     pub survives: Option<String>,
-    /// In place of `test`, if chance decides whether the quick suite makes a report: the reason.
+    /// In place of `test`, if chance decides whether the quick suite causes a report: the reason.
     pub chance: Option<String>,
     /// A suppression for another bug of these functions. The test runs with the list of suppressions.
     pub beside: Option<String>,
@@ -361,11 +361,11 @@ impl<'a> Kernel<'a> {
     }
 }
 
-/// `mov r0, r0`.
+/// `mov r0, r0`, which does nothing.
 const NOTHING: u32 = 0x01a0_0000;
-/// `mov r0, #0`.
+/// `mov r0, #0`, the result of a skipped call.
 const RESULT_0: u32 = 0x03a0_0000;
-/// `mov pc, lr`.
+/// `mov pc, lr`, which returns from the function.
 const RETURN: u32 = 0x01a0_f00e;
 /// `cmp r0, r0`: sets the flags of a clean cache.
 const ALL_CLEAN: u32 = 0x0150_0000;

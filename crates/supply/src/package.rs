@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Debian's packages for the guest, with their dependencies: unpacked here and laid over the root file system.
+//! Debian's packages for the guest, with their dependencies. They are unpacked here and added to the root file system.
 //!
 //! Maintainer scripts do not run, and documents and translations are left out. Packages that the root file system is
 //! made from are not added again. If the root file system has only some files of such a package, the missing libraries
@@ -22,7 +22,7 @@ use base::paths::{names_in, shown};
 /// Folders below `usr/share` that are left out: a guest does not need them.
 const LEFT_OUT: [&str; 6] = ["doc", "info", "lintian", "locale", "man", "bug"];
 
-/// Fetched packages, to be laid over the root file system.
+/// Fetched packages, to be added to the root file system.
 pub struct Packages {
     names: Vec<String>,
     debs: Vec<Deb>,

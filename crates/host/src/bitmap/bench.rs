@@ -188,7 +188,7 @@ mod tests {
             let case = CASES.into_iter().find(|case| case.name == name);
             cell(way, case.unwrap(), accesses)
         };
-        // According to the mail, every switch touches 16 KB of lines. With the patch, it touches very few.
+        // According to the mail, every switch touches 16 KB of lines. With the patch, a switch touches very few lines.
         assert!(find(Way::CopyAll, "port-80", 0).lines >= 256.0);
         assert!(find(Way::CopyUsed, "port-80", 0).lines < 10.0);
         assert!(find(Way::CopyUsed, "port-65535", 0).lines >= 256.0);

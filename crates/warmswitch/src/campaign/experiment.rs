@@ -52,7 +52,7 @@ pub struct Experiment {
     /// Kernels of this experiment alone, by name.
     #[serde(default, rename = "kernel")]
     pub own_kernels: OwnKernels,
-    /// Board time after which a point is stopped, seconds.
+    /// Board time after which a point is stopped, in seconds.
     pub limit_s: f64,
     /// Timed sections per point.
     #[serde(default = "one")]

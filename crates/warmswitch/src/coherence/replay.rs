@@ -85,7 +85,7 @@ impl At {
         self.cycle.saturating_sub(BEFORE)
     }
 
-    /// Refuses a run that ended before [`At::near`].
+    /// Rejects a run that ended before [`At::near`].
     pub fn check_that_it_came_near(self, ended: Option<RunEnd>, now: u64) -> Result<()> {
         match ended {
             Some(RunEnd::Limit | RunEnd::BootLimit) if now >= self.near() => Ok(()),

@@ -133,7 +133,7 @@ fn places(steps: &[Step], from: u64, to: u64, account: &Account<'_>) -> Vec<(Str
     all
 }
 
-/// Upper limit of the path from an interrupt's end to the scheduler, if no other code runs in between, cycles.
+/// Upper limit of the path from an interrupt's end to the scheduler, if no other code runs in between, in cycles.
 const WAY_OUT: u64 = 1000;
 
 /// Returns the start, the end and the call of the code that ran between the interrupt and the scheduler. Returns `None`

@@ -12,7 +12,7 @@ use session::session::Session;
 /// Turns per second of board time.
 const TURNS_PER_S: u64 = 200;
 
-/// Host CPU time with and without charging, seconds.
+/// Host CPU time with and without charging, in seconds.
 pub struct Cost {
     pub with_s: f64,
     pub without_s: f64,

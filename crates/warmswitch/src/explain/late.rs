@@ -20,7 +20,7 @@ const MISSES: usize = 12;
 /// Latencies of a task, with the account that holds the names of functions and tasks.
 pub struct Late<'a> {
     pub task: String,
-    /// All latencies, core cycles, ascending.
+    /// All latencies, in core cycles, ascending.
     pub all: Vec<u64>,
     /// Function that explains most of the differences between the latencies.
     pub populations: Option<Populations>,

@@ -16,9 +16,9 @@ const WORTH: f64 = 0.05;
 #[derive(Debug, PartialEq)]
 pub struct Populations {
     pub function: Function,
-    /// Latencies in which the function ran, core cycles, ascending.
+    /// Latencies in which the function ran, in core cycles, ascending.
     pub with: Vec<u64>,
-    /// Latencies in which the function did not run, core cycles, ascending.
+    /// Latencies in which the function did not run, in core cycles, ascending.
     pub without: Vec<u64>,
     /// Share of the variance that lies between the two populations.
     pub share: f64,

@@ -35,9 +35,9 @@ pub struct Begun {
     pub times: u64,
     /// Core cycle at the beginning.
     pub from: u64,
-    /// Duration without interrupts, core cycles.
+    /// Duration without interrupts, in core cycles.
     pub cycles: u64,
-    /// Duration of interrupts in the section, core cycles.
+    /// Duration of interrupts in the section, in core cycles.
     pub interrupts: u64,
     /// Function that began the section, and its callers.
     pub by: Vec<String>,

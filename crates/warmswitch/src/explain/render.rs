@@ -34,7 +34,7 @@ const COLUMNS: [(&str, &[Cause]); 8] = [
     ("idle", &[Cause::Idle]),
 ];
 
-/// Width of a name in a table, characters.
+/// Width of a name in a table, in characters.
 const NAME: usize = 26;
 
 /// A ledger, and the options of its tables.

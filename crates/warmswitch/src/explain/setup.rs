@@ -113,7 +113,7 @@ mod tests {
 
     /// Number of comparisons between the observed and the unobserved board.
     const POINTS: usize = 10;
-    /// Longest distance between two comparisons, core cycles.
+    /// Longest distance between two comparisons, in core cycles.
     const MOST_BETWEEN: u64 = 20_000_000;
 
     /// Returns the visible state of a machine, with a hash in place of its memory.

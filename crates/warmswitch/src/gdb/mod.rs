@@ -34,7 +34,7 @@ use base::interrupt;
 use link::Link;
 use supply::symbols::Symbols;
 
-/// Board time between two checks of the connection, seconds.
+/// Board time between two checks of the connection, in seconds.
 const SLICE_S: f64 = 0.005;
 /// Instructions between two checks of the connection while the board runs instruction by instruction.
 const SINGLE_STEPS: u32 = 20_000;

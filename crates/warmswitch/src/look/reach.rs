@@ -20,7 +20,7 @@ pub struct Wanted<'a> {
     pub nth: u64,
     /// The typed command, and the length of the console's log before it.
     pub typed: (&'a Typed, usize),
-    /// Limit of board time, seconds.
+    /// Limit of board time, in seconds.
     pub limit_s: f64,
 }
 

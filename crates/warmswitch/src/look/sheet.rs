@@ -2,9 +2,9 @@
 //! A sheet: two columns, before and after, in parts with rows. The text and the picture place the pieces at the same
 //! positions.
 
-/// Width of a word with its marks, characters.
+/// Width of a word with its marks, in characters.
 const WORD: usize = 10;
-/// Space between two columns, characters.
+/// Space between two columns, in characters.
 const BETWEEN: usize = 3;
 
 /// Kind of a piece.

@@ -21,7 +21,7 @@ const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 /// Flag of a block: the frame's checksum is wrong.
 const BAD_CHECKSUM: u32 = 1 << 24;
-/// Unit of time stamps: 10 to the power of minus this, seconds.
+/// Unit of time stamps: 10 to the power of minus this, in seconds.
 const NANOSECONDS: u8 = 9;
 
 /// Writes the frames in the order of their first bits.

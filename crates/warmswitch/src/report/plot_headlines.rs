@@ -9,13 +9,13 @@ use results::figures::headline::{self, Line};
 use results::render::plot::{Area, COLOURS, Hover, drawing, keys, titled};
 use results::runs::point::short_kernel;
 
-/// Width of the chart, pixels.
+/// Width of the chart, in pixels.
 const WIDTH: u32 = 480;
-/// Left end of all bars, pixels.
+/// Left end of all bars, in pixels.
 const LEFT: i32 = 12;
-/// Right end of the longest bar, pixels.
+/// Right end of the longest bar, in pixels.
 const RIGHT: i32 = 360;
-/// Height of a bar with its gap, pixels.
+/// Height of a bar with its gap, in pixels.
 const HEIGHT: i32 = 15;
 
 /// Draws one group of bars per headline, as SVG text; empty without headlines.

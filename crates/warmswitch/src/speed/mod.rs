@@ -65,7 +65,7 @@ pub const WORKS: &[BenchWork] = &[
     },
 ];
 
-/// Limit of board time for a command, seconds.
+/// Limit of board time for a command, in seconds.
 const LIMIT_S: f64 = 120.0;
 
 /// The guest of the simulator and of QEMU.
@@ -103,11 +103,11 @@ impl Guest {
 pub struct Ours {
     /// Executed guest instructions.
     pub instructions: u64,
-    /// Board time in which the core did not wait for an interrupt, seconds.
+    /// Board time in which the core did not wait for an interrupt, in seconds.
     pub busy_board_s: f64,
-    /// Board time, seconds.
+    /// Board time, in seconds.
     pub board_s: f64,
-    /// Host CPU time, seconds.
+    /// Host CPU time, in seconds.
     pub cpu_s: f64,
     /// Counters of the core.
     pub counters: BTreeMap<&'static str, u64>,
