@@ -18,11 +18,11 @@ pub struct Options {
     /// Changed values of board keys. Each board runs twice: unchanged, and with these values. Without
     /// `boards`, they apply to the first board of the file.
     pub changes: Vec<Change>,
-    /// Points that run at the same time; 0 means one per processor.
+    /// Number of points that run at the same time; 0 means one per processor.
     pub jobs: usize,
     /// Limit of board time per point, in seconds; replaces the limit in the file.
     pub limit_s: Option<f64>,
-    /// Boots every board instead of using snapshots.
+    /// Whether every board boots instead of using a snapshot.
     pub fresh_boot: bool,
 }
 

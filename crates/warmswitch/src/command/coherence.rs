@@ -184,8 +184,8 @@ impl Request<'_> {
         if args.jobs == Some(0) {
             bail!("--jobs 0: use 1 or more");
         }
-        // These conflicts are not declared to clap: if --gdb conflicted with a given option, clap would accept --stdio
-        // without --gdb.
+        // These conflicts are not declared to clap, because clap would then accept --stdio without --gdb if --gdb
+        // conflicted with a given option.
         let without_effect = [
             ("limit", args.limit.is_some()),
             ("keep-going", args.keep_going),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch compare`: the main job. It builds missing kernels, measures the cost of a change of address space with
-//! and without FCSE, prints the tables and writes one report.
+//! `warmswitch compare`: the main job. Builds missing kernels, measures the cost of a change of address space with and
+//! without FCSE, prints the tables, and writes one report.
 
 use std::path::PathBuf;
 
@@ -188,7 +188,7 @@ fn cores_of<'a>(materials: &[Material], papers: &'a Papers) -> Vec<Cores<'a>> {
     all
 }
 
-/// Prints figures of other machines beside each experiment, and fits the board `nearest` to their memory figures.
+/// Compares figures of other machines with each experiment, and fits the board `nearest` to their memory figures.
 ///
 /// Adds the tables to the materials. Returns the parts that do not belong to a measured experiment.
 fn beside(machines: &[Machine], materials: &mut [Material], nearest: &str) -> Vec<Part> {

@@ -317,8 +317,8 @@ fn beside(common: &Common, rounds: u32, seconds: u32) -> Result<Outcome> {
     Ok(if agree { Outcome::Done } else { Outcome::No })
 }
 
-/// Runs the tools one after the other. Returns `No` if a tool does not end well. If access to ports is refused, it only
-/// prints a note.
+/// Runs the tools one after the other. Returns `No` if a tool does not end well. If the kernel refuses access to ports,
+/// only prints a note.
 fn all(m: &Measure) -> Result<Outcome> {
     let timer = tools::timer(m.form());
     let tools: [&dyn Fn() -> Result<Outcome>; 10] = [
@@ -348,7 +348,8 @@ fn all(m: &Measure) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Runs a tool of the boards' workloads. Returns `No` if a program failed, or Ctrl-C left no result.
+/// Runs a tool of the boards' workloads. Returns `No` if a program failed, or if Ctrl-C ended the tool before it had a
+/// result.
 fn measured(tool: &str, common: &Common, cpu: Option<usize>, calls: &[Call]) -> Result<Outcome> {
     let rows = common.busy(|| tools::run(tool, calls, cpu))?;
     let document = document::of(tool, cpu, json!({"runs": rows}));
@@ -364,7 +365,7 @@ fn measured(tool: &str, common: &Common, cpu: Option<usize>, calls: &[Call]) -> 
     Ok(if complete { Outcome::Done } else { Outcome::No })
 }
 
-/// Prints a result as JSON, or as text with notes on what disturbs the measurement, and stores the result.
+/// Prints a result as JSON, or as text with notes on disturbances of the measurement. Stores the result.
 fn tell(common: &Common, mut document: Value, text: &str) -> Result<()> {
     document["load"] = json!(common.load.map(load::Kind::name));
     let tool = document["tool"].as_str().unwrap_or_default();

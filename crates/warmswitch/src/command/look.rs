@@ -28,7 +28,8 @@ use supply::symbols::Symbols;
 /// Default of `--limit`, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
 
-/// The coherence checker uses this seed, too, so that a cycle in one of its reports is the same cycle in this run.
+/// Seed of the victims. The coherence checker uses the same seed, so a cycle in one of its reports is the same cycle in
+/// this run.
 const SEED: u64 = 0;
 
 /// The end of the `--help` of this verb.

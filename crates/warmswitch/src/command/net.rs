@@ -106,7 +106,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
 }
 
 impl Args {
-    /// Returns whether options for the host's pings are given.
+    /// Returns whether the user gave options for the host's pings.
     fn asks_how(&self) -> bool {
         self.ping_seconds.is_some() || self.ping_bytes.is_some()
     }

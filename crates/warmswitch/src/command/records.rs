@@ -109,7 +109,8 @@ struct Line {
 }
 
 impl Line {
-    /// Returns whether a run or figure differs, or, with `all`, whether a run is missing although no input differs.
+    /// Returns whether a run or figure differs. With `all`, also returns true if a run is missing although no input
+    /// differs.
     fn says_no(&self, all: bool) -> bool {
         let c = &self.compared;
         let missing = all && c.not_here > 0 && c.inputs.is_empty();

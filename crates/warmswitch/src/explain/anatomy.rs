@@ -21,7 +21,7 @@ pub struct Changes {
     pub causes: Cycles,
     /// Indirect cost of each switch, in core cycles, ascending: later misses of lines that the switch removed.
     pub indirect: Vec<u64>,
-    /// Sum of the indirect costs: I-cache lines, D-cache lines, TLB entries, lines to store to.
+    /// Sums of the indirect costs: for I-cache lines, D-cache lines, TLB entries, and lines to store to.
     pub later: [u64; 4],
 }
 

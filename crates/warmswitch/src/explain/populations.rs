@@ -38,8 +38,8 @@ fn share(part: Sum, whole: Sum, squares: f64) -> f64 {
     part.0 * rest.0 / whole.0 * difference * difference / squares
 }
 
-/// Finds the function whose presence explains most of the variance. Among functions that always run together, it is the
-/// first function in `order`.
+/// Finds the function whose presence explains most of the variance. Among functions that always run together, it finds
+/// the first function in `order`.
 pub fn populations(samples: &[&Sample], order: &[Function]) -> Option<Populations> {
     let known = samples.iter().filter(|sample| !sample.visited.is_empty());
     let known: Vec<&Sample> = known.copied().collect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Renders a sheet as a picture in SVG. Each piece of text has a given length, so any font fits.
+//! Renders a sheet as a picture in SVG. Each piece of text has a fixed length, so any font fits.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Draws the headlines as bars. A bar's length is the ratio of a kernel's figure to that of the first kernel.
+//! Draws the headlines as bars. A bar's length is the ratio of a kernel's figure to the first kernel's figure.
 
 use anyhow::Result;
 use plotters::prelude::*;
@@ -86,7 +86,7 @@ impl Bars<'_> {
         // The text starts to the right of the bar and its marks.
         let text_x = marks.iter().copied().fold(end, i32::max) + 6;
         let figure = Text::new(line.cell(kernel), (text_x, y), words(12));
-        // `hover` takes coordinates of the whole chart.
+        // `hover` takes coordinates relative to the chart, not to this area.
         let top = self.area.get_pixel_range().1.start;
         let in_chart = corners.map(|(x, y)| (x, y + top));
         self.hover.bar(in_chart, tooltip(line, kernel));

@@ -2,11 +2,11 @@
 //! Speed of the simulator in host CPU time on fixed guests: a boot to the shell, a CPU-bound guest, and rings of tasks
 //! that switch. Where QEMU is installed, it does the same work for comparison.
 //!
-//! Host time is the CPU time of the simulating process: other load on the machine affects it less than wall-clock time.
-//! The best of several repetitions counts. Work after the boot is measured without the boot: the simulator forks the
-//! booted machine; QEMU's CPU time is read when the guest's console shows the beginning and the end of the work. The
-//! speeds of both simulators use the guest instructions that our simulator counted: QEMU does equal work, but with a
-//! different number of timer interrupts.
+//! Host time is the CPU time of the simulating process, because other load on the machine affects CPU time less than
+//! wall-clock time. The best of several repetitions counts. Work after the boot is measured without the boot. For that,
+//! the simulator forks the booted machine. QEMU's CPU time is read when the guest's console shows the beginning and the
+//! end of the work. The speeds of both simulators use the guest instructions that our simulator counted, because QEMU
+//! does equal work with a different number of timer interrupts.
 
 pub mod against;
 pub mod cores;

@@ -61,7 +61,7 @@ impl Options {
         self.chaos.is_some() || self.chaos_seeds.is_some()
     }
 
-    /// Checks what clap cannot check.
+    /// Checks conditions that clap cannot check.
     pub fn check(&self, args: &Args) -> Result<()> {
         let has_jobs = args.all_mutants || args.write_baseline || self.chaos_seeds.is_some();
         if args.jobs.is_some() && !has_jobs {
@@ -253,7 +253,7 @@ impl Request<'_> {
         Ok(summary.outcome())
     }
 
-    /// Prints the whole report of a seed.
+    /// Prints the complete report of a seed.
     fn show_cause(&self, campaign: &Campaign<'_>, names: &Names, seed: u64) -> Result<()> {
         let ran = campaign.ran(seed, &names)?;
         let groups = coherence::groups(&ran.findings.reports, &self.suppressions, names);
