@@ -64,13 +64,14 @@ pub const HELP: Help = Help {
 pub struct Args {
     #[command(flatten)]
     how: How,
-    /// Measure also on the papers' own cores, in quick form, instead of showing the records; builds their kernels
+    /// Also measure on the cores of the papers, in quick form, instead of showing the records; builds kernels for these
+    /// cores
     #[arg(long)]
     cores: bool,
     /// Break down the worst latency of each kernel; repeats three runs of cyclictest for that
     #[arg(long)]
     explain: bool,
-    /// Show a machine of yours beside the boards, from a file with its results; may be given several times
+    /// Compare one of your machines with the boards, from a file with its results; may be given several times
     ///
     /// The file is the output of `warmswitch host`, `warmswitch-target`, cyclictest, rtla timerlat, hackbench or
     /// lmbench, or a boot log (docs/use/HOST.md).

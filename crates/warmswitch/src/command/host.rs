@@ -64,7 +64,7 @@ struct Common {
     /// Print the result as JSON, with raw samples and set-up
     #[arg(long)]
     json: bool,
-    /// Keep the machine busy during the measurement, as the boards' experiments do
+    /// Keep the machine busy during the measurement, with a load from the boards' experiments
     #[arg(long, value_name = "LOAD", value_enum)]
     load: Option<load::Kind>,
 }
@@ -86,7 +86,7 @@ impl Common {
 struct Measure {
     #[command(flatten)]
     common: Common,
-    /// Measure for seconds, instead of minutes
+    /// Measure for seconds instead of minutes
     #[arg(long)]
     quick: bool,
 }
@@ -141,7 +141,7 @@ enum Tool {
         /// Address of a machine that runs `udp_reply SECONDS OUR-ADDRESS` [default: this machine]
         #[arg(long, value_name = "IP")]
         to: Option<Ipv4Addr>,
-        /// Requests per second, with a jitter of a tenth
+        /// Requests per second, with a jitter of 10 %
         #[arg(long, value_name = "N", default_value_t = HZ, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         hz: u32,
     },
@@ -164,7 +164,7 @@ enum Tool {
         #[arg(long, value_name = "FILE", default_value = "/dev/uio0")]
         device: PathBuf,
     },
-    /// Our programs compared with cyclictest, perf and hackbench, run in turn: do the figures agree?
+    /// Comparison of our programs with cyclictest, perf and hackbench, which run in turn
     Beside {
         #[command(flatten)]
         common: Common,
@@ -177,15 +177,14 @@ enum Tool {
     },
     /// All tools that need nothing but this machine, one after the other
     All(Measure),
-    /// Cost of ioperm() and iopl() at a task switch, beside the mail of 2004 (x86)
+    /// Cost of ioperm() and iopl() at a task switch, compared with the mail of 2004 (x86)
     Ioperm {
         #[command(flatten)]
         common: Common,
         /// Turns per case
         #[arg(long, value_name = "N", default_value_t = TURNS, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         turns: u32,
-        /// Count instructions under Debian's amd64 kernel in qemu-system-x86_64; the counts show the shape of the
-        /// results and are not times
+        /// Count instructions under Debian's amd64 kernel in qemu-system-x86_64, instead of measuring times
         #[arg(long)]
         qemu: bool,
     },
@@ -197,8 +196,8 @@ enum Tool {
     Build(target::Build),
     /// Read a log of `warmswitch-target`, or the output of another measuring program
     ///
-    /// Results of `warmswitch-target` are kept as if they had been measured here. Results of other programs are
-    /// printed beside the boards' records.
+    /// Results of `warmswitch-target` are kept as if they had been measured here. Results of other programs are printed
+    /// next to the boards' records.
     Read(target::Read),
 }
 

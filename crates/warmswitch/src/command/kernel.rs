@@ -63,7 +63,7 @@ struct CheckArgs {
     /// Number of parallel jobs [default: one per processor]
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
-    /// Check again the prefixes that passed earlier, for instance after a change of the simulator or a guest
+    /// Repeat the checks of prefixes that passed earlier, for instance after a change of the simulator or a guest
     #[arg(long)]
     anew: bool,
     /// For a variant with several series: check only prefixes of at least N patches [default: 1]

@@ -55,7 +55,7 @@ pub struct Args {
     /// such a report.
     #[arg(long, value_name = "PLACE")]
     at: Place,
-    /// Number of the execution, counted over all processes since the command was typed
+    /// Number of the execution to show, counted over all processes since the command was typed
     #[arg(long, value_name = "N", default_value_t = 1)]
     nth: u64,
     /// Go on to the next execution of this place, instead of one instruction; lr is the return from the function
@@ -68,7 +68,7 @@ pub struct Args {
     /// The output has the words in memory, the cache sets that can hold the line, and the translations to it.
     #[arg(long, value_name = "VA|REGISTER[+OFFSET]")]
     address: Option<Address>,
-    /// Write the output also as a picture, in SVG
+    /// Also write the output as a picture, in SVG
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Limit of board time for the command, in seconds

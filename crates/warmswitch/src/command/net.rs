@@ -43,7 +43,7 @@ pub const HELP: Help = Help {
     ],
 };
 
-/// Run a command with a host and a probe at the board's network cable
+/// Run a command with a host and a probe on the board's network cable
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]

@@ -42,7 +42,7 @@ pub struct Args {
     /// Use only records of quick campaigns
     #[arg(long)]
     quick: bool,
-    /// Fail also if a recorded run is not stored here, unless its kernel, root file system or board differs
+    /// Also fail if a recorded run is not stored here, unless its kernel, root file system or board differs
     #[arg(long, conflicts_with = "write")]
     all: bool,
     /// Compare only the experiments of `warmswitch compare`

@@ -3,7 +3,7 @@
 //! kernels.
 //!
 //! QEMU runs the kernel `fcse-checks`. QEMU's TLB removes entries by virtual instead of modified address, so it works
-//! only with a kernel that flushes the TLB at each entry.
+//! only with a kernel that empties the TLB whenever it removes an entry.
 
 use std::process::{Command, Output, Stdio};
 
