@@ -47,7 +47,7 @@ pub struct Measured {
     format: u32,
     policy: String,
     turns: u32,
-    /// Each case with each number of port accesses.
+    /// Results for each case and each number of port accesses.
     pub cases: Vec<Case>,
     /// The call that the kernel refused, if any.
     pub refused: Option<Refused>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks whether a kernel has code for the board's core, by the kernel's list of processors (Linux
+//! Checks whether a kernel has code for the board's core, according to the kernel's list of processors (Linux
 //! arch/arm/include/asm/procinfo.h).
 
 use std::fs::File;

@@ -66,7 +66,7 @@ pub struct Kernel {
     pub image: PathBuf,
     /// ELF file with symbols and line numbers.
     pub vmlinux: PathBuf,
-    /// Device tree; its timer clock is fast, see the .dts.
+    /// Device tree. Its timer clock is fast (see the .dts).
     pub dtb: PathBuf,
     /// The final configuration.
     pub config: PathBuf,

@@ -44,11 +44,11 @@ pub struct Mutant {
     pub expect: Kind,
     /// A test of `mm_suite` that makes the checker report the mutant.
     pub test: Option<String>,
-    /// In place of `test`, if only the complete quick suite causes a report: the reason.
+    /// Reason why only the complete quick suite causes a report; replaces `test`.
     pub suite: Option<String>,
-    /// In place of `test`, if no report is expected: the reason.
+    /// Reason why no report is expected; replaces `test`.
     pub survives: Option<String>,
-    /// In place of `test`, if chance decides whether the quick suite causes a report: the reason.
+    /// Reason why chance decides whether the quick suite causes a report; replaces `test`.
     pub chance: Option<String>,
     /// A suppression for another bug of these functions. The test runs with the list of suppressions.
     pub beside: Option<String>,

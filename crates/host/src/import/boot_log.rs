@@ -14,7 +14,7 @@ use base::distinct::distinct;
 pub const FORM: Form = Form {
     name: "a boot log with xor or raid6 speeds",
     program: "the kernel",
-    // Several boots are samples of one result.
+    // Several boots together form one result.
     begins: |text| {
         let speeds = lines_with(text, |line| speed(line).is_some());
         speeds.into_iter().take(1).collect()

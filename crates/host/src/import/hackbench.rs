@@ -12,7 +12,7 @@ use super::{Form, lines_with, text};
 pub const FORM: Form = Form {
     name: "hackbench",
     program: "hackbench",
-    // All runs are samples of one result.
+    // All runs together form one result.
     begins: |text| lines_with(text, is_its).into_iter().take(1).collect(),
     read,
 };

@@ -10,7 +10,7 @@ use super::{Form, MOST_US, lines_with, text};
 pub const FORM: Form = Form {
     name: "lmbench (lat_ctx, lat_pipe, lat_fifo, bw_pipe)",
     program: "lmbench",
-    // All figures are parts of one result.
+    // All figures together form one result.
     begins: |text| lines_with(text, is_its).into_iter().take(1).collect(),
     read,
 };

@@ -12,7 +12,7 @@ use super::{Form, MOST_TIMES, MOST_US, lines_with, text};
 pub const FORM: Form = Form {
     name: "rtla timerlat top",
     program: "rtla timerlat",
-    // All tables are one result.
+    // All tables together form one result.
     begins: |text| {
         lines_with(text, is_title)
             .into_iter()

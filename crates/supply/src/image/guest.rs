@@ -114,7 +114,7 @@ pub fn alone(name: &str) -> Result<PathBuf> {
         let flags = workload.build.as_ref().map(|build| build.flags.clone());
         let bytes = workload.build(&program, &flags.unwrap_or_default(), &sysroot.compiler())?;
         let bytes = bytes.with_context(|| format!("guest {name}: nothing to build"))?;
-        // Replaces the program by its copy without debug information.
+        // Replaces the program with its copy without debug information.
         fs::write(&program, bytes)?;
         Ok(())
     })?;

@@ -85,7 +85,7 @@ pub struct Variant {
     /// Names of files `configs/<name>.config`, in order.
     #[serde(default)]
     pub configs: Vec<String>,
-    /// Names of more such files, in order. Their values replace the values from `configs`.
+    /// Names of additional configuration files, in order. Their values replace the values from `configs`.
     #[serde(default)]
     pub overrides: Vec<String>,
     /// Names of directories `patches/<name>/`, in order.

@@ -41,7 +41,7 @@ pub struct Experiment {
     #[serde(skip)]
     pub named: String,
     pub format: u32,
-    /// Title for lists and headings, one line.
+    /// One-line title, for lists and headings.
     pub title: String,
     /// Guest program.
     pub workload: String,
@@ -66,7 +66,7 @@ pub struct Experiment {
     /// Plans for `--quick`, which replace `plan`.
     #[serde(default)]
     pub quick: Vec<Plan>,
-    /// Modes that are not run, with the reason.
+    /// Modes that are not run, each with the reason.
     #[serde(default)]
     pub not_applicable: Vec<NotApplicable>,
     /// Statements that the result must confirm.

@@ -11,9 +11,9 @@ use results::runs::selection::Selection;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     pub quick: bool,
-    /// Replaces the seeds of the file.
+    /// Seeds that replace the seeds of the file.
     pub seeds: Option<Vec<u64>>,
-    /// Replaces the boards of the file; empty keeps them.
+    /// Boards that replace the boards of the file; empty keeps the boards of the file.
     pub boards: Vec<String>,
     /// Changed values of board keys. Each board runs twice: unchanged, and with these values. Without
     /// `boards`, they apply to the first board of the file.

@@ -67,9 +67,9 @@ pub struct Draw {
     pub whole_percent: u64,
     /// Probability that an op takes all pages from the chosen page on, if it does not take all pages of the mapping.
     pub rest_percent: u64,
-    /// Weights of a few words, some words and all words of a page.
+    /// Weights with which an op accesses a few words, some words or all words of a page.
     pub rings: [u64; 3],
-    /// Weights of three kinds of rights: none, read or run, and write.
+    /// Weights of three kinds of rights: no rights, read or execute, and write.
     pub rights: [u64; 3],
     /// Probability that an op that takes rights away is soon followed by an op that gives them back.
     pub back_percent: u64,

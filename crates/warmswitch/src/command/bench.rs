@@ -18,7 +18,7 @@ use results::figures::statistics::Summary;
 use results::render::grid::Grid;
 use session::qemu::version;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "CONTRIBUTING.md",
     examples: &[

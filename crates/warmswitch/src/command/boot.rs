@@ -47,7 +47,7 @@ const UNWATCHED_LIMIT_S: f64 = 300.0;
 /// Ctrl-A: the next key is a command to this program.
 const ESCAPE: u8 = 0x01;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/use/GUESTS.md",
     examples: &[

@@ -42,7 +42,7 @@ use supply::mutant::{self, Mutant};
 /// Default of `--limit` without chaos, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/use/COHERENCE.md, docs/use/CHAOS.md",
     examples: &[

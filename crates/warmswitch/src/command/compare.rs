@@ -44,7 +44,7 @@ pub fn experiments() -> Vec<String> {
 /// Experiment whose worst latencies are broken down.
 const EXPLAINED: &str = "cyclictest";
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "README.md, docs/understand/METHOD.md",
     examples: &[

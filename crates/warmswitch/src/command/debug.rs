@@ -18,7 +18,7 @@ use base::paths::shown;
 use session::target::Target;
 use supply::symbols::Symbols;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/use/DEBUG.md",
     examples: &[(

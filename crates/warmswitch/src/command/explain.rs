@@ -10,7 +10,7 @@ use crate::explain::latency_choice::LatencyChoice;
 use crate::explain::output::{self, ChargedRun, OutputOptions};
 use crate::explain::{ready, rerun, run_snapshots, worst};
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/use/EXPLAIN.md",
     examples: &[

@@ -36,7 +36,7 @@ const HZ: u32 = 1000;
 const PERIOD_US: u32 = 500;
 const TURNS: u32 = 2000;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/use/HOST.md",
     examples: &[

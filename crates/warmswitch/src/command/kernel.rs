@@ -26,7 +26,7 @@ use supply::image;
 use supply::kernel::{self, Request, series};
 use supply::symbols::Symbols;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/use/GUESTS.md, docs/understand/KERNELS.md",
     examples: &[

@@ -32,7 +32,7 @@ const LIMIT_S: f64 = 300.0;
 /// this run.
 const SEED: u64 = 0;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/use/LESSON.md, docs/use/DEBUG.md",
     examples: &[(

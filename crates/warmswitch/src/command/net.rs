@@ -28,7 +28,7 @@ const SECONDS: f64 = 1.0;
 /// Default of `--ping-bytes`; `ping` uses the same default.
 const BYTES: usize = 56;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/use/INSTRUMENTS.md",
     examples: &[

@@ -22,7 +22,7 @@ use session::target::{Given, Target};
 /// Default of `--limit`, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/use/EXPLAIN.md",
     examples: &[

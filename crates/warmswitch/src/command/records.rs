@@ -22,7 +22,7 @@ use results::runs::selection::Selection;
 use results::runs::store;
 use session::SIMULATOR;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/understand/METHOD.md",
     examples: &[(

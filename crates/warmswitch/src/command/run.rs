@@ -26,7 +26,7 @@ use crate::coherence::{self, Group};
 use crate::command::examples::Help;
 use base::time;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/understand/METHOD.md, docs/change/ADDING.md",
     examples: &[

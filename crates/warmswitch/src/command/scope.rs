@@ -28,7 +28,7 @@ use results::runs::screen::COLUMNS;
 use results::runs::screen::Screen;
 use session::instrument::{ANSWER, STIMULUS};
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/use/INSTRUMENTS.md",
     examples: &[(
@@ -45,7 +45,7 @@ pub struct Args {
     /// Pulses per second into --pin; several frequencies follow one another, for --seconds each
     #[arg(long, value_name = "HZ", value_delimiter = ',')]
     hz: Vec<f64>,
-    /// Pin of GPIO 0 that gets the pulses
+    /// Pin of GPIO 0 that receives the pulses
     #[arg(long, value_name = "PIN", default_value_t = STIMULUS)]
     pin: u8,
     /// Width of a pulse, in us

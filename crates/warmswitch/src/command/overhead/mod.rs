@@ -32,7 +32,7 @@ const SAME_PLACES: &str = "norandmaps";
 /// Limit of board time for a run, in seconds.
 const LIMIT_S: f64 = 300.0;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/use/EXPLAIN.md",
     examples: &[(
