@@ -69,7 +69,7 @@ impl Drop for Source {
     }
 }
 
-/// Removes the tree, or what an interrupted run left of it.
+/// Removes the tree, even if an interrupted run left only a part of the tree.
 fn remove(place: &Path) -> Result<()> {
     if place.exists() {
         fs::remove_dir_all(place).with_context(|| format!("cannot remove {}", place.display()))?;

@@ -100,7 +100,7 @@ impl<B: BoardBus, W: StopHandler<B>> Console<'_, B, W> {
     }
 
     /// Boots from power-on to the shell's first prompt, which follows the marker. A kernel that could not unpack its
-    /// whole root file system continues without the rest; this is an error, even if the prompt comes.
+    /// complete root file system continues without the rest. This is an error, even if the prompt appears.
     pub fn boot(&mut self) -> Result<(), WaitEnd<W::End>> {
         let booted = self.boot_to_prompt();
         let stopped = matches!(booted, Err(WaitEnd::Interrupted | WaitEnd::Handler(_)));

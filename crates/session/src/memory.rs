@@ -23,7 +23,7 @@ use supply::symbols;
 /// RAM that a kernel takes per page, in bytes: the page's `struct page`, page tables and hash tables. `plain` takes 35
 /// bytes ("Memory:" in its log on boards with 32 and 64 MB).
 const PER_PAGE: u64 = 40;
-/// RAM that a kernel takes on any board besides its image, in bytes. `plain` takes 609 KB.
+/// RAM that a kernel takes on any board in addition to its image, in bytes. `plain` takes 609 KB.
 const BESIDES: u64 = 768 << 10;
 /// RAM to leave free with a ramfs, for the kernel while it unpacks and for programs, in bytes.
 const SPARE: u64 = 4 << 20;
@@ -106,7 +106,8 @@ impl Room {
         }
     }
 
-    /// Returns the size of the largest file that fits besides this archive, even if it does not compress, in bytes.
+    /// Returns the size of the largest file that fits in addition to this archive, even if the file does not compress,
+    /// in bytes.
     fn more(&self, archive: u64, packed: u64, forms: &[Form]) -> u64 {
         let fits = |bytes: &u64, form: &Form| {
             let content = Unpacked {

@@ -104,8 +104,8 @@ fn said<B: BoardBus>(machine: &Machine<B>) -> (usize, u64) {
     (machine.console_log().len(), machine.counters().idle_cycles)
 }
 
-/// Returns what the console's last line means, if it is complete. If anything follows, even a prompt, the guest has not
-/// ended.
+/// Returns the meaning of the console's last line, if the line is complete. If any output follows, even a prompt, the
+/// guest has not ended.
 fn last_line(log: &[u8]) -> Option<Over> {
     let log = &log[log.len().saturating_sub(LONGEST_LINE)..];
     let text = String::from_utf8_lossy(log);

@@ -147,8 +147,8 @@ pub fn kept(folder: &str, hash: &str, fill: impl FnOnce(&Path) -> Result<()>) ->
     Ok(place)
 }
 
-/// Makes the directory `target`: fills a temporary directory next to it, and renames that directory. Removes what
-/// killed attempts left. The caller holds the lock for this kind of entry.
+/// Makes the directory `target`: fills a temporary directory next to it, and renames that directory. Removes the
+/// directories of killed attempts. The caller holds the lock for this kind of entry.
 pub fn make(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let temporary = temporary_for(target)?;
     let made = fill(&temporary).and_then(|()| {
@@ -164,7 +164,8 @@ pub fn make(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()>
 }
 
 /// Removes old entries in `dir`. Each entry has its own lock. Keeps the `keep` entries whose locks were taken last, and
-/// entries whose locks are held. Also removes what failed attempts left. Warns about an entry that cannot be removed.
+/// entries whose locks are held. Also removes the directories of failed attempts. Warns about an entry that cannot be
+/// removed.
 pub fn keep_newest(dir: &Path, keep: usize) -> Result<()> {
     let mut entries = Vec::new();
     for entry in fs::read_dir(dir).with_context(|| format!("cannot read {}", shown(dir)))? {

@@ -2,9 +2,9 @@
 //! Fetches packages of Debian's archive with the machine's apt, but without apt's state on the machine.
 //!
 //! All directories that apt writes to are below our cache, so apt needs neither root nor changes to the system. We
-//! write the source list: its addresses come from the machine's own entries, its suites from the caller. apt checks the
-//! archive's signature with Debian's keyring, and each package's hash with the signed lists. We check the package's
-//! hash again and store the hash next to the file. Packages in the cache need no network.
+//! write the source list: its addresses come from the machine's own entries, its suites from the caller. With Debian's
+//! keyring, apt checks the archive's signature. With the signed lists, it checks each package's hash. We check the
+//! package's hash again and store the hash next to the file. Packages in the cache need no network.
 
 pub mod closure;
 pub mod source;

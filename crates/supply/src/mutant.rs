@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernel mutants: built kernels in which one piece of cache, TLB or write-buffer maintenance is removed or changed,
-//! by patching single instructions of the plain `Image`.
+//! Kernel mutants: built kernels in which one operation of cache, TLB or write-buffer maintenance is removed or
+//! changed. Patches of single instructions in the plain `Image` make these changes.
 //!
 //! A mutant identifies a function by name, and a place in the function by its instruction: the nth call of a callee, or
 //! the nth CP15 instruction of a kind. A mutant contains no address. Therefore, one list serves every build of a

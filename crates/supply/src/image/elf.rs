@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads what a dynamically linked ARM program needs to start: its loader, the shared libraries that the program names,
-//! and the libraries that these libraries name in turn.
+//! Reads the needs of a dynamically linked ARM program at its start: its loader, the shared libraries that the program
+//! names, and the libraries that these libraries name in turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 

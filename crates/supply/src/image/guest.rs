@@ -40,8 +40,8 @@ pub struct Workload {
     #[serde(default)]
     pub scripts: Vec<String>,
     /// The root file systems that contain the guest. Without this key, Debian's root file system contains the guest,
-    /// and so does each other one whose list (`armv4t.toml`, `flat.toml`) names the guest. The list is empty for a
-    /// guest that only calls programs of every root file system, and for a guest that is added on request.
+    /// and so does each other one whose list (`armv4t.toml`, `flat.toml`) names the guest. An empty list means no root
+    /// file system: the guest only calls programs that all of them have, or it is added on request.
     pub among: Option<Vec<Programs>>,
     /// Command lines by name. The experiment fills in `{words}`.
     pub call: BTreeMap<String, String>,

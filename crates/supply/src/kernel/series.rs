@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks a series of patches as a reviewer would. A series has to meet four conditions. checkpatch accepts each patch.
+//! Checks a series of patches as a reviewer would. A series has to meet four conditions. Each patch passes checkpatch.
 //! Each prefix of the series builds and boots. The complete series adds no sparse warning. With the series' options
 //! off, the kernel equals the unpatched kernel, byte by byte.
 //!

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shares objects between variants: Debian's ccache keeps each object under a hash of what was compiled, and a build
+//! Shares objects between variants: Debian's ccache keeps each object under a hash of its compiler input. A build
 //! reports how many objects it reused.
 //!
 //! Objects are built in a directory of the source's tree, so that the kernel's makefiles name all files relative to

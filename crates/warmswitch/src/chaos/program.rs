@@ -159,7 +159,7 @@ impl Reducer<'_> {
     }
 
     /// Deletes ops by delta debugging (ddmin; Zeller and Hildebrandt, 2002): tries each part of the ops alone, then all
-    /// ops without that part, then smaller parts, until no op can be deleted.
+    /// other ops without this part, then smaller parts. It ends when no op can be deleted.
     fn shorten(&mut self, program: &Program) -> Result<Program> {
         let mut kept: Vec<usize> = (0..program.ops()).collect();
         let program_of = |kept: &[usize]| {

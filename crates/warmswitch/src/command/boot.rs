@@ -8,7 +8,7 @@
 //! prompt again and no input is left ([`prompt`]). Output to a file or pipe has no escape sequences.
 //!
 //! The run also ends when the guest resets the board, panics or halts, and at the limit. Board time stands still while
-//! the board sleeps until a key arrives; the host time of this wait counts towards the limit.
+//! the board sleeps until a key arrives; the host time of this wait counts against the limit.
 
 mod prompt;
 

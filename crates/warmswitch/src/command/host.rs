@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch host`: runs the boards' measurements on this machine, and measures what I/O permissions cost on x86.
+//! `warmswitch host`: runs the boards' measurements on this machine, and measures the cost of I/O permissions on x86.
 
 pub mod calibrate;
 mod cyclic;
@@ -175,7 +175,7 @@ enum Tool {
         #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=3600))]
         seconds: u32,
     },
-    /// All tools that need nothing but this machine, one after the other
+    /// All tools that need only this machine, one after the other
     All(Measure),
     /// Cost of ioperm() and iopl() at a task switch, compared with the mail of 2004 (x86)
     Ioperm {

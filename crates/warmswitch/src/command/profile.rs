@@ -39,7 +39,7 @@ pub const HELP: Help = Help {
 
 /// Boot, run one command in the guest, and report where each cycle went
 ///
-/// The report has cycles by cause, task and function, who caused each miss, and the cost of context switches.
+/// The report shows the cycles by cause, task and function, the causers of misses, and the cost of context switches.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of chaos: of the guest `mm_chaos` alone, both on QEMU, which has no caches, and on the board, and of seeds
+//! Tests of chaos. Some run the guest `mm_chaos` alone, on the board and on QEMU, which has no caches. Others run seeds
 //! under the checker.
 
 use std::path::{Path, PathBuf};

@@ -2,8 +2,8 @@
 //! Tests of the kernels with FCSE on a board, and on QEMU, which models FCSE but no caches. The tests build missing
 //! kernels.
 //!
-//! QEMU runs the kernel `fcse-checks`. QEMU's TLB removes entries by virtual instead of modified address, so it works
-//! only with a kernel that empties the TLB whenever it removes an entry.
+//! QEMU's TLB removes entries by virtual instead of modified address. Therefore, QEMU runs the kernel `fcse-checks`,
+//! which makes QEMU empty the TLB at each entry to the kernel.
 
 use std::process::{Command, Output, Stdio};
 

@@ -203,8 +203,8 @@ fn memory_of_the_kernel_is_right_where_a_switch_comes_between() {
     }
 }
 
-/// Returns the number of switches and of flushing switches, and the time of a hop between two processes, in ns, while
-/// `beside` runs and before `beside` runs.
+/// Returns four numbers: all switches, flushing switches, and the time of a hop between two processes, in ns, while
+/// `beside` runs and before it runs.
 fn bystanders(kernel: &str, beside: &str) -> [u32; 4] {
     let (program, binder) = (proof("bystander"), proof("binder_words"));
     let command = format!("mount -t debugfs debugfs /sys/kernel/debug; {beside}");
