@@ -14,8 +14,8 @@ pub struct Changes {
     pub to: String,
     /// Number of switches.
     pub count: usize,
-    /// Direct costs, in core cycles, ascending: from the scheduler's entry to the first user instruction. Switches that do
-    /// not lead to user land have no direct cost.
+    /// Direct costs, in core cycles, ascending. They last from the scheduler's entry to the first user instruction.
+    /// Switches that do not lead to user land have no direct cost.
     pub direct: Vec<u64>,
     /// Sum of the direct costs by cause.
     pub causes: Cycles,
