@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Thin names over `cargo xtask` and `warmswitch`.
+# Short names for commands of `cargo xtask` and `warmswitch`.
 
 WARMSWITCH = cargo run --quiet --release --package warmswitch --
 CORES_TOO = $(if $(CORES),$(if $(filter all,$(CORES)),--cores,$(error CORES=$(CORES): only CORES=all is known)))

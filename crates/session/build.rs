@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const SOURCES: [&str; 4] = ["../arm/src", "../board/src", "src", "../results/src/runs"];
 const LOCK: &str = "../../Cargo.lock";
-/// Packages whose versions are part of the name, with those of their dependencies.
+/// Packages whose versions are part of the name, together with the versions of their dependencies.
 const COMPUTING: [&str; 3] = ["arm", "board", "smoltcp"];
 
 #[derive(Deserialize)]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask bench --against COMMIT [--pairs N] [--json]`: is the simulator of this tree slower than the simulator
-//! of a commit? Builds the commit in `target/against`, and runs both programs at the same time on one processor core.
+//! `cargo xtask bench --against COMMIT [--pairs N] [--json]`: compares the simulator's speed with its speed at a
+//! commit. Builds the commit in `target/against`, and runs both programs at the same time on one processor core.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::{cargo, git, must, root, warmswitch};
 
-/// Builds the commit, and runs `warmswitch bench` with the built program's path in place of the commit. Takes a lock,
-/// because there is only one directory for such a tree.
+/// Builds the commit, and runs `warmswitch bench` with the path of the built program in place of the commit. Takes a
+/// lock, because all calls share one directory.
 pub fn run(arguments: &[String]) -> Result<ExitCode> {
     let mut arguments = arguments.to_vec();
     let at = arguments.iter().position(|word| word == "--against");
@@ -35,8 +35,8 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     warmswitch("bench", &arguments)
 }
 
-/// The source tree of a commit. It exists while both programs run: an older program needs its own descriptions of
-/// kernels and boards, and may not understand the current descriptions.
+/// The source tree of a commit. It exists while both programs run: an older program needs the descriptions of kernels
+/// and boards from its own tree, and may not understand the current ones.
 struct Source(PathBuf);
 
 impl Source {
@@ -69,7 +69,7 @@ impl Drop for Source {
     }
 }
 
-/// Removes the tree, or the remains of a tree that an interrupted run left.
+/// Removes the tree, even if an interrupted run left only a part of the tree.
 fn remove(place: &Path) -> Result<()> {
     if place.exists() {
         fs::remove_dir_all(place).with_context(|| format!("cannot remove {}", place.display()))?;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask bisect-demo [DIR]`: does `git bisect run warmswitch coherence` find a planted bug?
+//! `cargo xtask bisect-demo [DIR]`: checks that `git bisect run warmswitch coherence` finds a planted bug.
 //!
-//! Makes a git repository of the kernel's source with nine commits, one of which drops a cache flush. Lets git search
-//! for it in kernels built from a user's `.config`, and fails when git finds another commit. The first kernel takes
-//! some minutes; the next kernels recompile little. Deletes DIR first; needs 1.5 GB.
+//! Makes a git repository of the kernel's source with nine commits. One commit removes a cache flush. Lets git search
+//! for this commit, with kernels built from a user's `.config`, and fails when git finds another commit. The first
+//! kernel takes some minutes; the next kernels recompile little. Deletes DIR first; needs 1.5 GB.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -14,7 +14,7 @@ use crate::{cargo, must, root, slowest};
 enum Step {
     Cargo(&'static [&'static str]),
     /// The `warmswitch` that was built with the tests. `cargo run` would build it again, because some libraries have
-    /// other features without tests.
+    /// different features without the tests.
     Program(&'static [&'static str]),
     /// Builds the kernels of the tests.
     Kernels,
@@ -122,7 +122,7 @@ fn kernels() -> Result<()> {
     Ok(())
 }
 
-/// Returns a command of the `warmswitch` beside this program, where cargo puts it.
+/// Returns a command that runs the `warmswitch` in the folder of this program, where cargo puts both.
 pub fn program() -> Result<Command> {
     let xtask = std::env::current_exe().context("cannot find the path of xtask")?;
     let mut command = Command::new(xtask.with_file_name("warmswitch"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask defconfig-demo [DIR]`: does an unmodified kernel run on the boards?
+//! `cargo xtask defconfig-demo [DIR]`: checks that an unmodified kernel runs on the boards.
 //!
-//! Builds Linux's own `versatile_defconfig` from Debian's whole source package with `make`, boots it with its own
+//! Builds Linux's own `versatile_defconfig` from Debian's complete source package with `make`, boots it with its own
 //! `versatile-pb.dtb`, and types commands. Fails when the kernel does not answer, or when its ten seconds are not ten
 //! seconds of board time. Deletes DIR first; needs 2.5 GB.
 

@@ -5,8 +5,8 @@
 //!     39.27<!-- switch-cost; sam9263; size_kb=0 tasks=2; fcse-guaranteed; process; switch -->
 //!
 //! The figure keeps its number of decimals. `A / B` is a ratio, `A - B` a difference, `switch.low` the lower end of the
-//! interval, and `load/reply` a series of a mode. A whole table is made from the comment before it. In that comment,
-//! `NAME := TEXT` defines an abbreviation:
+//! interval, and `load/reply` a series of a mode. A complete table is made from the comment before the table. In that
+//! comment, `NAME := TEXT` defines an abbreviation:
 //!
 //!     <!-- table: size_kb=0,16 tasks=2,16
 //!     at := switch-cost; sam9263; size_kb={size_kb} tasks={tasks}

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask mutants --checker|--core [WORD]...`: do the tests detect mistakes in the coherence checker and in the
-//! core's shortcuts?
+//! `cargo xtask mutants --checker|--core [WORD]...`: checks that the tests detect mistakes in the coherence checker and
+//! in the core's shortcuts.
 //!
 //! Each mutant changes a few lines of `crates/watch/src/checker` or of `crates/arm/src` ([`list`]). The change is made
 //! in a copy of the tree under `target/mutants`, and tests run there. For the checker, the tests are its unit tests,
-//! including the comparison with the reference, and then the litmus programs. For the core, they are all its unit
+//! including the comparison with the reference, and then the litmus programs. For the core, the tests are all its unit
 //! tests, with the fuzzer last. A mutant that passes all tests survives. A surviving mutant is an error unless the list
 //! gives a reason. A mutant that makes the tests five times slower, and slower than 90 s, counts as killed. With WORDs,
 //! only mutants whose file or reason contains one of the WORDs run.
@@ -23,7 +23,7 @@ use list::{Expected, Mutant};
 
 const USAGE: &str = "usage: cargo xtask mutants --checker|--core [WORD]...
 a mutant that makes the tests five times slower, and slower than 90 s, counts as killed";
-/// How many times longer the tests may take with a mutant than without one.
+/// Factor by which the tests may take longer with a mutant than without one.
 const PATIENCE: u64 = 5;
 /// Time that the tests may always take, in seconds. libtest names tests that take more than 60 s.
 const AT_LEAST: u64 = 90;
@@ -38,7 +38,8 @@ struct Subject {
     /// Arguments of `cargo test` for each stage of tests. A failure in one stage skips the later stages.
     tests: &'static [&'static [&'static str]],
     mutants: fn() -> Vec<&'static Mutant>,
-    /// A level of optimisation that keeps compilation short: compilation takes longer than tests that fail.
+    /// Level of optimisation. It keeps compilation short, because a mutant's compilation takes longer than tests that
+    /// fail.
     optimised: &'static str,
 }
 
@@ -107,7 +108,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(wrong > 0)))
 }
 
-/// Copies the tracked files, with uncommitted changes, into a tree of their own.
+/// Copies the tracked files, with uncommitted changes, into a separate tree.
 fn copy() -> Result<PathBuf> {
     let tree = root().join("target/mutants/tree");
     let listed = git()

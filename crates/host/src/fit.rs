@@ -26,13 +26,13 @@ const LEAST_BEYOND: u32 = 4;
 const TIMES_BEYOND: u32 = 16;
 /// Size in KB of the pages that the TLB covers. Beyond it, a load also waits for page-table walks.
 const TLB_KB: u32 = 256;
-/// Clocks certainly differ when loads within the cache differ by more than this share, with any memory.
+/// If loads within the cache differ by more than this share, the clocks differ, no matter how fast the memories are.
 const OTHER_CLOCK: f64 = 0.05;
-/// Clocks count as equal when loads within the cache differ by at most this share.
+/// If loads within the cache differ by at most this share, the clocks count as equal.
 const SAME_CLOCK: f64 = 0.01;
 const MHZ: f64 = 1e6;
-/// Steps of the numbers, tried in both directions: each number alone, and combinations that leave the time of a line
-/// about unchanged. A line has seven words after the first.
+/// Steps of the numbers, tried in both directions: each number alone, and combinations that hardly change the time of a
+/// line. A line has seven words after its first word.
 const MOVES: [[i32; UNKNOWNS.len()]; 7] = [
     [1, 0, 0],
     [0, 1, 0],
@@ -42,7 +42,7 @@ const MOVES: [[i32; UNKNOWNS.len()]; 7] = [
     [-4, 1, -3],
     [-3, 1, -4],
 ];
-/// Largest number of linear models, each around the best numbers so far.
+/// Maximum number of linear models, each around the best numbers so far.
 const ROUNDS: usize = 8;
 /// Number of steps over which the first model computes its slopes.
 const FIRST_STEPS: f64 = 4.0;
@@ -99,7 +99,7 @@ pub struct Fit {
     pub kb: [u32; 2],
     /// Figures of the real board.
     there: Vec<Memory>,
-    /// Figures of the simulated board without changes.
+    /// Figures of the unchanged simulated board.
     as_it_is: Vec<Memory>,
     /// Figures of the simulated board with the changes.
     changed: Vec<Memory>,
@@ -177,7 +177,7 @@ fn no_figure(kb: u32) -> String {
     format!("the simulated board gave no figures of {kb} KB")
 }
 
-/// Refuses sizes that are not in ascending order, and impossible figures.
+/// Rejects sizes that are not in ascending order, and impossible figures.
 fn check(there: &[Memory]) -> Result<()> {
     let is_possible = |m: &Memory| {
         let each = [m.load_ns, m.read_mb_s, m.write_mb_s];
@@ -216,8 +216,8 @@ fn change(key: &str, value: f64) -> Result<Change> {
     Ok(format!("{key}={value}").parse()?)
 }
 
-/// Returns the times for a load, for reading a line and for writing a line, in nanoseconds. They are about linear in
-/// the board's numbers.
+/// Returns the times for a load, for reading a line and for writing a line, in nanoseconds. The times are almost linear
+/// in the board's numbers.
 fn times(m: &Memory) -> [f64; 3] {
     let line = |mb_s: f64| LINE_BYTES * 1e3 / mb_s;
     [m.load_ns, line(m.read_mb_s), line(m.write_mb_s)]
@@ -313,7 +313,7 @@ impl Search<'_, '_> {
     fn solve(&mut self, from: Numbers) -> Result<Tried> {
         let wanted = self.wanted();
         let mut best = self.tried(from)?;
-        // Far from the solution, slopes over many steps are better; near to it, slopes over one step.
+        // Far from the solution, slopes over many steps are better. Near the solution, slopes over one step are better.
         let mut stride = FIRST_STEPS;
         for _ in 0..ROUNDS {
             let mut slopes = Vec::new();

@@ -19,7 +19,7 @@ pub const NAME: &str = "ioperm";
 const REFUSED: i32 = 3;
 /// Architectures with I/O ports.
 const ARCHITECTURES: [&str; 2] = ["x86_64", "x86"];
-/// Lines of the mail: its text, our case, and its figures without and with the patch.
+/// Lines of the mail: the text, our case, and the figures without and with the patch.
 const LINES: [(&str, &str, [&str; 2]); 3] = [
     (
         "default no ioperm",
@@ -47,7 +47,7 @@ pub struct Measured {
     format: u32,
     policy: String,
     turns: u32,
-    /// Each case with each number of port accesses.
+    /// Results for each case and each number of port accesses.
     pub cases: Vec<Case>,
     /// The call that the kernel refused, if any.
     pub refused: Option<Refused>,
@@ -74,7 +74,7 @@ pub struct Refused {
     error: String,
 }
 
-/// Refuses an architecture without I/O ports.
+/// Rejects an architecture without I/O ports.
 pub fn check_architecture(architecture: &str) -> Result<()> {
     if !ARCHITECTURES.contains(&architecture) {
         bail!(
@@ -148,7 +148,7 @@ impl Measured {
         }
     }
 
-    /// Makes a table of all cases, in the unit of `lines`.
+    /// Makes a table of all cases, in the same unit as [`Measured::lines`].
     pub fn table(&self) -> Grid {
         let headings = [
             "case",

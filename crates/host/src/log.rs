@@ -71,11 +71,11 @@ pub struct Log {
     pub notes: Vec<String>,
 }
 
-/// Reads a log; refuses a log without a run of the program.
+/// Reads a log; rejects a log without a run of the program.
 pub fn read(text: &str) -> Result<Log> {
     let mut log = Log::default();
     let mut all: Vec<Called> = Vec::new();
-    // Whether the current call's first line was readable.
+    // Whether the first line of the current call was readable.
     let mut is_known = false;
     for (n, line) in text.lines().enumerate() {
         // A console line may begin with a prompt or the kernel's time, and ends with a carriage return.

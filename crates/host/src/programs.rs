@@ -140,8 +140,8 @@ impl ProgramOutput {
     }
 }
 
-/// Runs a program to its end, on the processor `cpu` if it is given. Ctrl-C is passed on, so that the program ends with
-/// the results that it has so far.
+/// Runs a program to its end, on the processor `cpu` if it is given. Ctrl-C is passed on, so that the program ends and
+/// prints the results that it has so far.
 pub fn run(program: &Path, arguments: &[String], cpu: Option<usize>) -> Result<ProgramOutput> {
     let started = thread::scope(|scope| {
         // A child inherits the processors of the thread that starts it.

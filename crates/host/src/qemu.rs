@@ -2,8 +2,8 @@
 //! Runs a measuring program under Debian's amd64 kernel in qemu-system-x86_64, for machines whose own
 //! kernel refuses the program.
 //!
-//! QEMU counts instructions (`-icount`); each is one tick of the time-stamp counter. So the result is
-//! the length of the kernel's path in instructions, equal in every run. It is not a time.
+//! QEMU counts instructions (`-icount`); each is one tick of the time-stamp counter. So the result is the length of the
+//! kernel's path in instructions, equal in every run. The result is not a time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ use supply::toolchain::{command, install_line, output};
 const EMULATOR: &str = "qemu-system-x86_64";
 /// File that names the kernel's package.
 const SPEC: &str = "host/amd64.toml";
-/// Printed by the guest's `init`, before the program's exit code.
+/// Text that the guest's `init` prints before the program's exit code.
 const END: &str = "@@end ";
 
 /// Result of a measurement under QEMU.
@@ -148,7 +148,7 @@ fn kernel() -> Result<(String, PathBuf)> {
     Ok((format!("{} {}", deb.name, deb.version), image))
 }
 
-/// Unpacks only the kernel image; the whole package has 400 MB.
+/// Unpacks only the kernel image, because the complete package has 400 MB.
 fn unpack(deb: &Path, dir: &Path) -> Result<()> {
     let mut files = command("dpkg-deb");
     let mut files = files

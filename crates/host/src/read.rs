@@ -36,7 +36,7 @@ pub fn line(guest: &str, output: &str) -> Result<Value> {
     checked(guest, value)
 }
 
-/// Refuses a result of another guest or in another format.
+/// Rejects a result of another guest or in another format.
 pub fn checked(guest: &str, value: Value) -> Result<Value> {
     if value["guest"] != guest {
         bail!("{guest} printed a result of {}", value["guest"]);
@@ -88,7 +88,7 @@ pub fn figures(program: &str, printed: &Value) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// Returns the numbers of a list; refuses an empty list and other values.
+/// Returns the numbers of a list; rejects an empty list and other values.
 fn numbers(value: &Value) -> Result<Vec<f64>> {
     let list = value.as_array().filter(|list| !list.is_empty());
     let list = list.context("a list of samples is missing")?;
@@ -265,7 +265,7 @@ fn binned(thread: &Value) -> Result<Latencies> {
 }
 
 /// Computes overheads with the formula of the paper of 2007: I = R' - (R - C) - n C. It applies the formula sample by
-/// sample, because the program measured the terms in rotation.
+/// sample, because the program measured the terms in turn.
 pub fn overhead(v: &Value) -> Result<Vec<Figure>> {
     let hops = number(&v["hops"])?;
     let hop: Vec<f64> = scaled(numbers(&v["hops_ns"])?, 1.0 / hops);

@@ -19,7 +19,7 @@ pub struct Row {
     figures: Vec<Figure>,
     /// Lines of the program's standard error.
     notes: Vec<String>,
-    /// Reason if there are no figures.
+    /// Reason why there are no figures, if there are none.
     failed: Option<String>,
 }
 

@@ -46,8 +46,8 @@ const LIMITS: &str = "proc/self/limits";
 const STATUS: &str = "proc/self/status";
 const SWAPS: &str = "proc/swaps";
 const THROTTLING: &str = "proc/sys/kernel/sched_rt_runtime_us";
-/// Runtime of the first processor's fair server, in nanoseconds. The files for the other processors are in folders
-/// beside it.
+/// Runtime of the first processor's fair server, in nanoseconds. The files for the other processors are in the
+/// neighbouring folders.
 const FAIR_SERVER: &str = "sys/kernel/debug/sched/fair_server/cpu0/runtime";
 const FAIR_SERVERS: &str = "sys/kernel/debug/sched/fair_server";
 const MOUNTS: &str = "proc/mounts";
@@ -85,7 +85,7 @@ impl System<'_> {
         Some(rest.strip_prefix(':')?.trim().to_string())
     }
 
-    /// Whether a capability of this process is effective; `None` when the kernel hides it.
+    /// Returns whether a capability of this process is effective; `None` when the kernel hides it.
     pub fn has_capability(&self, bit: u32) -> Option<bool> {
         let set = u64::from_str_radix(&self.status("CapEff")?, 16).ok()?;
         Some(set >> bit & 1 == 1)
@@ -191,8 +191,8 @@ impl System<'_> {
         }
     }
 
-    /// Returns the runtime of each processor's fair server, in nanoseconds per period. Another machine reports only the
-    /// runtime for its first processor.
+    /// Returns the runtime of each processor's fair server, in nanoseconds per period. For another machine, only the
+    /// runtime of its first processor is known.
     fn fair_servers_ns(&self) -> Vec<u64> {
         let texts: Vec<String> = match self {
             System::Said(_) => self.text(FAIR_SERVER).into_iter().collect(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Builds `warmswitch-target` (`host/target.c`): the guests' programs in one static program, for a
-//! product without a compiler. It makes the calls that this program makes on this machine.
+//! Builds `warmswitch-target` (`host/target.c`): the guests' programs in one static program, for a product without a
+//! compiler. `warmswitch-target` runs the same measurements on the product as `warmswitch host` runs on this machine.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -25,7 +25,7 @@ pub const NAME: &str = "warmswitch-target";
 const MAX_KB: u32 = 4 << 10;
 /// Number of groups of `messaging`: their 160 tasks fit into a product's memory.
 const GROUPS: u32 = 4;
-/// Setting of `lock.h`, in bytes: all of a product's memory may be locked.
+/// Setting of `lock.h`, in bytes. With this value, a program may lock all of a product's memory.
 const COMES_LATER: &str = "-DCOMES_LATER=1048576";
 const FLAGS: [&str; 8] = [
     "-O2",
@@ -66,8 +66,8 @@ impl Architecture {
 /// A program within the built program.
 struct Applet {
     name: &'static str,
-    /// Whether its source is the file in `host` that adapts it to a PC. Such a file suits a product, too. Otherwise,
-    /// its source is the guest's source.
+    /// Whether the applet's source is the file in `host` that adapts the guest to a PC. Such a file suits a product,
+    /// too. Otherwise, the guest's own source is used.
     is_adapted: bool,
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares our programs with well-known tools. A program and its counterpart run in turn: do their figures agree?
+//! Compares our programs with well-known tools. A program and its counterpart run in turn, and their figures should
+//! agree.
 
 use std::path::Path;
 

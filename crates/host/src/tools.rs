@@ -18,7 +18,7 @@ pub const SIZES_KB: [u32; 4] = [0, 4, 16, 64];
 /// Default numbers of tasks in a ring of `ctx`.
 pub const TASKS: [u32; 3] = [2, 8, 16];
 
-/// A program that waits for the other end starts this long before the other end.
+/// Head start of a program that waits for the other end.
 const HEAD_START: Duration = Duration::from_millis(300);
 
 /// One run of a program.

@@ -27,7 +27,7 @@ pub const CMDLINE: &str = "console=ttyAMA0,115200 quiet loglevel=4";
 /// arch/arm/include/uapi/asm/setup.h).
 pub const LONGEST_COMMAND_LINE: usize = 1023;
 
-/// Kernel option: a panic resets the board at once, instead of spinning.
+/// Kernel option that makes a panic reset the board at once. Without it, the kernel spins after a panic.
 pub const RESET_ON_PANIC: &str = "panic=-1";
 
 /// What to boot. The default is the boot of the measurements: a kernel by name with our root file system.
@@ -35,13 +35,13 @@ pub const RESET_ON_PANIC: &str = "panic=-1";
 pub struct Recipe {
     /// Name of a kernel, or a path to a zImage, Image or vmlinux.
     pub kernel: String,
-    /// Files of a kernel that is built already, instead of those that `kernel` names.
+    /// Files of an already built kernel, instead of the kernel that `kernel` names.
     pub files: Option<KernelFiles>,
     /// Device tree instead of the kernel's own; a kernel given by path needs one.
     pub dtb: Option<PathBuf>,
     /// Source tree to build the kernel from.
     pub linux: Option<PathBuf>,
-    /// Configuration for that tree, instead of the named kernel's.
+    /// Configuration for the tree in `linux`, instead of the named kernel's configuration.
     pub config: Option<PathBuf>,
     /// Root file system instead of ours.
     pub initrd: Option<PathBuf>,
@@ -57,7 +57,7 @@ pub struct Recipe {
     pub words: Option<String>,
     /// Text to append to the kernel command line.
     pub append: String,
-    /// A panic resets the board.
+    /// Whether a panic resets the board.
     pub reset_on_panic: bool,
 }
 
@@ -94,7 +94,7 @@ impl Recipe {
         }
     }
 
-    /// Returns the recipe of the measurements for a kernel that is built already.
+    /// Returns the recipe of the measurements for an already built kernel.
     pub fn of_built(kernel: &Kernel) -> Recipe {
         Recipe {
             files: Some(KernelFiles::from(kernel)),
@@ -102,8 +102,8 @@ impl Recipe {
         }
     }
 
-    /// Returns the kernel's command line: the words of these files, then those of the recipe. Linux uses the last of
-    /// several values, so the user's words come last.
+    /// Returns the kernel's command line: the words of these files, then the words of the recipe. Linux uses the last
+    /// of several values, so the user's words come last.
     pub fn command_line(&self, files: &KernelFiles) -> String {
         let panic = if self.reset_on_panic {
             RESET_ON_PANIC
@@ -119,7 +119,7 @@ impl Recipe {
     /// Prepares the boot on a board. Fetches and builds missing files.
     pub fn prepare(&self, board: &BoardSpec) -> Result<Prepared> {
         let core = board.core.core;
-        // Packages first: a missing package is reported before a kernel is built.
+        // Packages come first, so that a missing package is reported before a kernel is built.
         let packages = match self.packages.as_slice() {
             [] => None,
             names => Some(Packages::get(names)?),
@@ -173,8 +173,8 @@ impl Recipe {
         Ok(line)
     }
 
-    /// Appends the added files to the root file system. Returns the length of the root file system before that, in
-    /// bytes.
+    /// Appends the added files to the root file system. Returns the length of the root file system before the addition,
+    /// in bytes.
     fn add_to(
         &self,
         linux: &mut LinuxBoot,
@@ -237,7 +237,7 @@ impl From<&Kernel> for KernelFiles {
 }
 
 impl KernelFiles {
-    /// Returns the files of a kernel about which nothing else is known.
+    /// Returns the files of a kernel of which only image and device tree are known.
     pub fn bare(image: &Path, dtb: &Path) -> KernelFiles {
         KernelFiles {
             image: image.to_path_buf(),
@@ -277,7 +277,7 @@ fn append(archives: &mut Vec<u8>, another: &[u8]) {
     }
 }
 
-/// Returns whether a kernel's name is a path: it is absolute, begins with a point, or names a file.
+/// Returns whether a kernel's name is a path: it is absolute, begins with a dot, or names a file.
 pub fn is_path(kernel: &str) -> bool {
     let path = Path::new(kernel);
     path.is_absolute() || kernel.starts_with('.') || path.is_file()

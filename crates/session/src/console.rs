@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The loop that waits for text on a board's console. It looks at the end of fixed slices of board time, so nothing
-//! depends on the speed of the host.
+//! The loop that waits for text on a board's console. The loop checks the console at the end of fixed slices of board
+//! time, so nothing depends on the host's speed.
 
 use board::{BoardBus, Machine, Stop};
 
@@ -10,10 +10,10 @@ use results::runs::markers::{self, Typed};
 
 /// Limit for each step of a boot, in seconds of board time.
 const BOOT_LIMIT_S: f64 = 60.0;
-/// Slices per second of board time. At the end of each, the loop looks at the console and at Ctrl-C.
+/// Slices per second of board time. At the end of each slice, the loop checks the console and Ctrl-C.
 pub const SLICES_PER_S: u64 = 200;
 
-/// Why waiting ended.
+/// Reason why a wait ended.
 pub enum WaitEnd<E> {
     /// The board stopped, or the wait reached its limit of board time. The text is the awaited text.
     Board(Stop, String),
@@ -25,13 +25,13 @@ pub enum WaitEnd<E> {
     Handler(E),
 }
 
-/// What the loop does after a stop within a slice.
+/// Action of the loop after a stop within a slice.
 pub enum AfterStop {
     /// The board runs on.
     GoOn,
-    /// The board runs on, but at the end of a slice the loop looks at the console first.
+    /// The board runs on. If the stop was at the end of a slice, the loop checks the console first.
     Look,
-    /// The handler did not expect this stop: the loop decides.
+    /// The handler did not expect this stop, so the loop decides.
     Nothing,
 }
 
@@ -100,7 +100,7 @@ impl<B: BoardBus, W: StopHandler<B>> Console<'_, B, W> {
     }
 
     /// Boots from power-on to the shell's first prompt, which follows the marker. A kernel that could not unpack its
-    /// whole root file system continues without the rest; this is an error, even if the prompt comes.
+    /// complete root file system continues without the rest. This is an error, even if the prompt appears.
     pub fn boot(&mut self) -> Result<(), WaitEnd<W::End>> {
         let booted = self.boot_to_prompt();
         let stopped = matches!(booted, Err(WaitEnd::Interrupted | WaitEnd::Handler(_)));
@@ -116,8 +116,8 @@ impl<B: BoardBus, W: StopHandler<B>> Console<'_, B, W> {
         Ok(())
     }
 
-    /// Types a command and waits for its end. Returns the beginning of its part of the log, and the position after the
-    /// end marker.
+    /// Types a command and waits for its end. Returns the positions in the log at which the command's part begins and
+    /// at which it ends, after the end marker.
     pub fn run(&mut self, typed: &Typed, limit_s: f64) -> Result<(usize, usize), WaitEnd<W::End>> {
         let start = self.machine.console_log().len();
         self.machine.send(format!("{}\n", typed.line).as_bytes());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks whether a kernel has code for the board's core, by the kernel's list of processors (Linux
+//! Checks whether a kernel has code for the board's core, according to the kernel's list of processors (Linux
 //! arch/arm/include/asm/procinfo.h).
 
 use std::fs::File;
@@ -16,7 +16,7 @@ const SECTION: &str = ".init.proc.info";
 /// Size of an entry in bytes: thirteen words, beginning with a main id and the mask of its relevant bits.
 const ENTRY: usize = 52;
 
-/// Refuses a kernel whose list does not contain the core. A kernel without a readable list is accepted.
+/// Rejects a kernel whose list does not contain the core. A kernel without a readable list is accepted.
 pub fn check(vmlinux: Option<&Path>, core: &Core) -> Result<()> {
     let Some(file) = vmlinux else {
         return Ok(());
@@ -24,7 +24,7 @@ pub fn check(vmlinux: Option<&Path>, core: &Core) -> Result<()> {
     let Ok(opened) = File::open(file) else {
         return Ok(());
     };
-    // Reads only the needed parts: a vmlinux has many megabytes.
+    // A vmlinux has many megabytes, so only the needed parts are read.
     let cache = ReadCache::new(opened);
     let Ok(elf) = object::File::parse(&cache) else {
         return Ok(());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of memory that a device writes. The test itself writes past the caches, as a bus master would.
+//! Tests of memory that a device writes. The test itself writes to memory and bypasses the caches, as a bus master
+//! would.
 
 use super::*;
 use crate::boot::Recipe;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fetches files from the guest to the host: compressed and as text, over the guest's console.
+//! Copies files from the guest to the host, as compressed text over the guest's console.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ impl FromStr for Fetched {
     }
 }
 
-/// Refuses files that cannot be written on the host, before the guest boots.
+/// Rejects files that cannot be written on the host, before the guest boots.
 pub fn check(files: &[Fetched]) -> Result<()> {
     let hosts = files
         .iter()
@@ -57,7 +57,7 @@ pub fn check(files: &[Fetched]) -> Result<()> {
 /// Runs a command in the guest; returns its output and status.
 pub type Run<'a> = &'a mut dyn FnMut(&Typed) -> Result<(Vec<u8>, i32)>;
 
-/// Fetches all files. If one fails, the others still come, and the first error is returned.
+/// Fetches all files. If a file fails, fetches the others and then returns the first error.
 pub fn all(files: &[Fetched], run: Run<'_>) -> Result<()> {
     let mut result = Ok(());
     for file in files {
@@ -97,7 +97,7 @@ fn reason(text: &str) -> String {
     }
 }
 
-/// Decodes and unpacks the text, and checks its sum.
+/// Decodes and unpacks the text, and checks the checksum.
 fn decoded(text: &str) -> Result<Vec<u8>> {
     let text: String = text.split_whitespace().collect();
     let packed = STANDARD.decode(text)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads the kernel log of a failed command. The console is quiet, so only this log says why the kernel refused a
-//! program.
+//! Reads the kernel log of a failed command. The kernel prints few messages on the console (`quiet`), so only this log
+//! says why it refused a program.
 
 use anyhow::Result;
 use board::BoardBus;
@@ -11,10 +11,10 @@ use results::runs::markers::Typed;
 
 /// Largest difference between the kernel's two clocks, in seconds. The uptime has a resolution of 0.01 s.
 const BLUR_S: f64 = 0.03;
-/// Most lines to show.
+/// Maximum number of lines to show.
 const LAST_LINES: usize = 5;
-/// Prints the uptime. It is a command of its own, because a longer line takes longer to type. The shell itself reads
-/// the file: a program would start too late, because the kernel may refuse the user's command before it starts.
+/// Prints the uptime. This is a separate command, because a longer line takes longer to type. The shell itself reads
+/// the file: a program takes time to start, whereas the kernel may refuse the user's command at once.
 const UPTIME: &str = "read -r up idle </proc/uptime; echo $up $idle";
 /// Prints the last log records with their times. `cat` must be killed, because it waits for the next record. The
 /// records go to a file first, because the console is too slow for all of them.
@@ -23,8 +23,8 @@ const RECORDS: &str =
 /// Limit of board time for each of these commands, in seconds.
 const LIMIT_S: f64 = 20.0;
 
-/// Returns the kernel's last lines since a command was typed at `from`, in seconds since power-on. Returns none if the
-/// guest cannot read the log.
+/// Returns the kernel's last lines since a command was typed at `from`, in seconds since power-on. Returns no lines if
+/// the guest cannot read the log.
 pub fn since<B: BoardBus>(session: &mut Session<B>, from: f64) -> Vec<String> {
     // The uptime command is typed in the same way as the user's command, so both start equally late.
     let ago = session.seconds() - from;

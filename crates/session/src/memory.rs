@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks whether the root file system fits into a board's RAM. The kernel unpacks it into memory, and the archive
-//! stays in RAM until then.
+//! Checks whether the root file system fits into a board's RAM. The kernel unpacks the archive into memory, and the
+//! archive itself stays in RAM until everything is unpacked.
 //!
 //! A root file system is a tmpfs unless the command line selects another type. A tmpfs holds at most half of the pages
 //! that the kernel and the archive leave free (Linux mm/shmem.c, `shmem_default_max_blocks`). A larger root file system
@@ -23,7 +23,7 @@ use supply::symbols;
 /// RAM that a kernel takes per page, in bytes: the page's `struct page`, page tables and hash tables. `plain` takes 35
 /// bytes ("Memory:" in its log on boards with 32 and 64 MB).
 const PER_PAGE: u64 = 40;
-/// RAM that a kernel takes on any board besides its image, in bytes. `plain` takes 609 KB.
+/// RAM that a kernel takes on any board in addition to its image, in bytes. `plain` takes 609 KB.
 const BESIDES: u64 = 768 << 10;
 /// RAM to leave free with a ramfs, for the kernel while it unpacks and for programs, in bytes.
 const SPARE: u64 = 4 << 20;
@@ -37,15 +37,15 @@ const RAMFS: &str = "rootfstype=ramfs";
 /// Properties of a kernel, from its symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelTraits {
-    /// The kernel has no address spaces.
+    /// Whether the kernel has no address spaces.
     pub flat: bool,
-    /// The kernel has a loader for bFLT programs.
+    /// Whether the kernel has a loader for bFLT programs.
     pub loads_flat: bool,
     /// Size of the kernel in RAM.
     bytes: u64,
-    /// The kernel has a tmpfs.
+    /// Whether the kernel has a tmpfs.
     tmpfs: bool,
-    /// The kernel can unpack a compressed archive.
+    /// Whether the kernel can unpack a compressed archive.
     gunzip: bool,
 }
 
@@ -74,7 +74,7 @@ impl KernelTraits {
 /// How a root file system is given to a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// Unchanged, into a tmpfs or not.
+    /// Unchanged; `tmpfs` says whether the kernel unpacks it into a tmpfs.
     AsIs { tmpfs: bool },
     /// Compressed, into a ramfs.
     Packed,
@@ -106,7 +106,8 @@ impl Room {
         }
     }
 
-    /// Returns the size of the largest file that fits besides this archive, even if it does not compress, in bytes.
+    /// Returns the size of the largest file that fits in addition to this archive, even if the file does not compress,
+    /// in bytes.
     fn more(&self, archive: u64, packed: u64, forms: &[Form]) -> u64 {
         let fits = |bytes: &u64, form: &Form| {
             let content = Unpacked {
@@ -118,7 +119,7 @@ impl Room {
                 // gzip makes incompressible data a little larger.
                 Form::Packed => packed + bytes + bytes / 2048,
             };
-            // One more page for the header of the name and its padding.
+            // The header of the name and its padding take one more page.
             let room = Room { content, ..*self };
             room.lacks(archive + PAGE, *form).is_none()
         };
@@ -137,9 +138,9 @@ impl Room {
     }
 }
 
-/// Makes the root file system with the user's files fit into the board's RAM. If it does not fit, the error says how
-/// much is too much and what fits. The first `own` bytes of the archive are not the user's. A kernel or archive about
-/// which too little is known is accepted; such a kernel itself reports files that it cannot unpack.
+/// Makes the root file system with the user's files fit into the board's RAM. If it does not fit, the error says by how
+/// much it is too large, and what fits. The first `own` bytes of the archive are not the user's. Accepts a kernel or
+/// archive about which too little is known; such a kernel itself reports files that it cannot unpack.
 pub fn fit(
     linux: &mut LinuxBoot,
     kernel: Option<&KernelTraits>,
@@ -190,7 +191,7 @@ pub fn fit(
     too_much(room, lacking, (own, added), (board, ram, kernel), &forms)
 }
 
-/// Returns the error that says how much is too much and what fits.
+/// Returns the error that says by how much the root file system is too large, and what fits.
 fn too_much(
     room: Room,
     lacking: u64,
@@ -233,7 +234,7 @@ fn too_much(
     )
 }
 
-/// Names the RAM, for messages.
+/// Describes the RAM, for messages.
 fn ram_of(board: &BoardSpec, ram: u64) -> String {
     let mb = ram >> 20;
     match ram == u64::from(board.ram_bytes) {

@@ -34,15 +34,15 @@ const BOARD_PORT: u16 = 7000;
 /// UDP port from which the host sends commands.
 const HOST_PORT: u16 = 7001;
 
-/// A device outside the board. It acts at times of its choice, and when a frame arrives.
+/// A device outside the board. It acts at times that it chooses, and when a frame arrives.
 pub trait Peer {
-    /// Returns the time of the next action without a frame, in nanoseconds since power-on.
+    /// Returns the time of the next action if no frame arrives, in nanoseconds since power-on.
     fn next_ns(&self) -> u64;
-    /// Acts, because the time has come or a frame has arrived.
+    /// Acts when the time has come or a frame has arrived.
     fn act(&mut self, cables: &mut Cables<'_>);
 }
 
-/// No peer: nothing is at the cables.
+/// No peer: nothing is connected to the cables.
 pub struct NoPeer;
 
 impl Peer for NoPeer {
@@ -58,7 +58,7 @@ impl Peer for NoPeer {
 pub enum Question {
     /// ICMP echo requests, which the board's kernel answers.
     Echo,
-    /// Numbered UDP packets. A program on the board answers each with its number.
+    /// Numbered UDP packets. A program on the board answers each packet with the packet's number.
     Command,
 }
 
@@ -78,7 +78,7 @@ pub struct Plan {
     pub question: Question,
     /// Bytes after the ICMP or UDP header.
     pub payload: usize,
-    /// Sends the next request right after an answer. `interval_ns` then applies only if no answer comes.
+    /// Whether an answer triggers the next request at once. `interval_ns` then applies only if no answer comes.
     pub flood: bool,
 }
 
@@ -191,7 +191,7 @@ impl Station {
         }
     }
 
-    /// Polls the stack at `ns`. Its frames go out from `send_ns` on.
+    /// Polls the stack at `ns`. The stack's frames are sent from `send_ns` on.
     fn work(&mut self, ns: u64, send_ns: u64, cables: &mut Cables<'_>) {
         let now = instant(ns);
         self.interface
@@ -200,7 +200,7 @@ impl Station {
         while socket.recv().is_ok() {
             self.answers += 1;
         }
-        // A packet that a program sends before the first command, or without commands, is no answer.
+        // A packet that a program sends before the first command, or without commands, is not an answer.
         let sends_commands = self
             .plan
             .is_some_and(|plan| plan.question == Question::Command);

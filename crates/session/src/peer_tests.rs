@@ -173,8 +173,8 @@ fn rough(todo: &[(u64, Deed)]) -> Rough {
     }
 }
 
-/// The chip's filter once dropped the groups that a guest joins. Linux itself joins 224.0.0.1. It joins 224.0.0.251,
-/// the group of mDNS, only for a program.
+/// The chip's filter must accept the groups that a guest joins. Linux itself joins 224.0.0.1. It joins 224.0.0.251, the
+/// group of mDNS, only for a program.
 #[test]
 #[ignore = "needs the kernel"]
 fn linux_is_given_frames_to_groups_that_it_has_joined_and_to_no_others() {

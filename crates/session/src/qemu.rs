@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! QEMU, running the kernels and files of our boards on the machine that the board's machine file names. QEMU has FCSE
-//! and no caches.
+//! QEMU, running the kernels and files of our boards on the machine that the board's machine file names. QEMU models
+//! FCSE, but no caches.
 //!
 //! Each instruction takes a fixed virtual time (`-icount`), so the guest's time does not depend on the host, as on our
 //! boards.
@@ -22,14 +22,14 @@ use base::paths::{self, shown};
 use base::time::{CpuTimeOf, cpu_s_of};
 use results::runs::markers::{self, Typed};
 
-/// Program of QEMU.
+/// Name of QEMU's program.
 pub const PROGRAM: &str = "qemu-system-arm";
 /// QEMU's name for the core of our boards.
 pub const ARM926: &str = "arm926";
 /// Device-tree node of the SP804's clock. QEMU counts at 1 MHz; our device tree says 24 MHz.
 const TIMER_CLOCK: &str = "/core-module/clock-1000000";
 const QEMU_TIMER_DIVISOR: u32 = 24;
-/// Virtual time per instruction: 2 to this power, in ns. About as slow as the default board.
+/// Virtual time per instruction: 2 to this power, in ns. QEMU is then about as slow as the default board.
 const ICOUNT_SHIFT: u32 = 3;
 /// Offset of the magic number in a zImage.
 const ZIMAGE_AT: usize = 0x24;
@@ -73,7 +73,7 @@ fn machine(name: &str, options: &str) -> Vec<String> {
     }
 }
 
-/// Explains the end of QEMU by its status and error messages. After a reset by the guest, the status is good.
+/// Explains the end of QEMU by its status and error messages. After a reset by the guest, the status is success.
 fn why_it_ended(is_success: bool, errors: &str) -> String {
     match (is_success, errors.trim()) {
         (true, _) => format!("{PROGRAM} ended: the guest has reset the board or turned it off"),
@@ -82,7 +82,7 @@ fn why_it_ended(is_success: bool, errors: &str) -> String {
     }
 }
 
-/// What to start.
+/// Settings for a start of QEMU.
 pub struct Start<'a> {
     /// zImage or plain Image.
     pub kernel: &'a [u8],
@@ -112,8 +112,8 @@ fn device_tree(dtb: &Path) -> Result<Vec<u8>> {
     Ok(tree.to_blob())
 }
 
-/// Returns a kernel in the form that QEMU loads. QEMU would load a plain Image to a wrong address, so the Image gets a
-/// U-Boot header with the right one. QEMU does not check the checksums.
+/// Returns a kernel in the form that QEMU loads. QEMU would load a plain Image to the wrong address, so the Image gets
+/// a U-Boot header with the right address. QEMU does not check the checksums.
 fn loadable(kernel: &[u8]) -> Vec<u8> {
     if kernel.get(ZIMAGE_AT..ZIMAGE_AT + 4) == Some(&ZIMAGE_MAGIC[..]) {
         return kernel.to_vec();

@@ -31,7 +31,7 @@ const FILE_SYSTEMS: [(usize, &[u8]); 5] = [
     (0x438, b"\x53\xef"),
 ];
 
-/// Refuses a file that no kernel can unpack or mount. Returns the names in an uncompressed archive.
+/// Rejects a file that no kernel can unpack or mount. Returns the names in an uncompressed archive.
 pub fn check_form(initrd: &Blob) -> Result<Option<BTreeMap<String, Kind>>> {
     let (file, bytes) = (&initrd.name, &initrd.bytes);
     let is_file_system =
@@ -49,8 +49,8 @@ pub fn check_form(initrd: &Blob) -> Result<Option<BTreeMap<String, Kind>>> {
     Ok(names)
 }
 
-/// Refuses a file without a root file system. Returns what is known about the root file system and the kernel, on a
-/// board with `ram_bytes` of RAM.
+/// Rejects a file without a root file system. Returns the known properties of the root file system and the kernel, for
+/// a board with `ram_bytes` of RAM.
 pub fn check(
     initrd: &Blob,
     command_line: &str,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A booted board at its shell prompt. Commands go over its console, instruments are on its pins and network cable.
+//! A booted board at its shell prompt. Commands go over the board's console. Instruments are connected to its pins and
+//! its network cable.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -34,7 +35,7 @@ pub struct Session<B: BoardBus = SystemBus> {
 /// Callback of a keeper.
 type Keep<B> = dyn Fn(&Machine<B>) + Send + Sync;
 
-/// Calls back at regular cycles while a command runs.
+/// Calls back at regular intervals while a command runs.
 struct Keeper<B: BoardBus> {
     /// Cycles between two calls.
     every: u64,
@@ -127,7 +128,7 @@ impl Session {
         self.machine
     }
 
-    /// Returns the session with an observer that begins here.
+    /// Returns the session with an observer, which sees only later events.
     pub fn observed_by<O: Observer>(
         self,
         observer: impl FnOnce(&Machine) -> O,
@@ -176,15 +177,15 @@ impl Session<Observed<Ledger>> {
         self.machine.observer_mut().set_kept_from(rise);
     }
 
-    /// Reads the names of the present tasks.
+    /// Reads the names of the tasks that exist now.
     pub fn name_tasks(&mut self) {
         watch::ledger::name_tasks(&mut self.machine);
     }
 }
 
 impl Checked {
-    /// Boots to the first prompt under the coherence checker. Reports that differ in a call of the functions in `apart`
-    /// are different reports.
+    /// Boots to the first prompt under the coherence checker. Reports that differ in a call of one of the functions in
+    /// `distinctions` are different reports.
     pub fn boot_checked(
         board: &BoardSpec,
         seed: u64,
@@ -219,7 +220,7 @@ impl<B: BoardBus> Session<B> {
 
     /// Calls `keep` every `every` cycles while commands run.
     pub fn set_keeper(&mut self, every: u64, keep: impl Fn(&Machine<B>) + Send + Sync + 'static) {
-        // Half a slice away from the looks at the console, whose cycles must not change.
+        // Stays half a slice away from the checks of the console, whose cycles must not change.
         let half_slice = self.cpu_hz() / (2 * console::SLICES_PER_S);
         self.keeper = Some(Keeper {
             every,

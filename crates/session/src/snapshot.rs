@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Snapshots: machines at their first prompt, kept in the cache, so that a board, kernel and seed boot once and not
-//! once per command.
+//! Snapshots: machines at their first prompt, kept in the cache, so that each combination of board, kernel and seed
+//! boots only once, and not for every command.
 //!
 //! The name of a snapshot is a hash of everything that the boot depends on. The file contains its name, and a hash of
 //! its content. A damaged snapshot, or one with another name inside, gives a note, and the board boots instead. If the
@@ -30,13 +30,13 @@ const HASH: usize = 32;
 /// Length of magic, format, length of the state, name and hash.
 const HEADER: usize = MAGIC.len() + 4 + 8 + NAME + HASH;
 
-/// Most disk space of all snapshots, in bytes. The least recently used ones are removed.
+/// Maximum disk space of all snapshots, in bytes. The least recently used ones are removed.
 const MOST: u64 = 2 << 30;
 
-/// Most disk space of the snapshots along runs ([`Snapshots::along_runs`]), in bytes.
+/// Maximum disk space of the snapshots along runs ([`Snapshots::along_runs`]), in bytes.
 const MOST_ALONG: u64 = 2 << 30;
 
-/// No snapshot is larger than this, in bytes.
+/// Maximum size of a snapshot file, in bytes.
 const LARGEST_FILE: u64 = 1 << 30;
 
 /// Stored snapshots, or none.
@@ -44,7 +44,7 @@ pub struct Snapshots {
     /// Directory of the snapshots; `None` if no snapshots are used or made.
     dir: Option<PathBuf>,
     most: u64,
-    /// Whether the note that no snapshot can be written has been given.
+    /// Whether the user has seen the note that no snapshot can be written.
     noted: AtomicBool,
 }
 
@@ -115,7 +115,8 @@ impl Snapshots {
     }
 }
 
-/// Returns the name of a machine at its first prompt, a hash of everything that it depends on. Only Linux has one.
+/// Returns the name of a machine at its first prompt, a hash of everything that it depends on. Only a boot of Linux has
+/// a name.
 pub fn name(spec: &BoardSpec, boot: &Boot) -> Option<String> {
     let Boot::Linux(LinuxBoot {
         kernel,

@@ -67,7 +67,8 @@ pub struct Target {
     pub victims: String,
 }
 
-/// A user's command and its standard input. Every verb types it in one way, so it takes the same cycles everywhere.
+/// A user's command and its standard input. Every verb types the command in the same way, so that it takes the same
+/// cycles everywhere.
 pub struct Given {
     /// Command line for the guest's shell, with the redirection of standard input.
     pub line: String,
@@ -139,7 +140,7 @@ impl Target {
         Ok(board)
     }
 
-    /// Returns the name of the user's kernel, otherwise of the kernel for the board's core.
+    /// Returns the name of the user's kernel, or else of the default kernel for the board's core.
     pub fn kernel(&self) -> Result<String> {
         self.kernel_for(&boot::board(&self.board(), &self.victims)?)
     }
@@ -151,7 +152,7 @@ impl Target {
         }
     }
 
-    /// Refuses files that do not have the form that their options need.
+    /// Rejects files that do not have the form that their options need.
     fn check_files(&self, board: &BoardSpec) -> Result<()> {
         let wrong = |option: &str, error: BootError| anyhow!("--{option} {error}");
         if let Some(kernel) = self.kernel.as_ref().filter(|name| is_path(name)) {
@@ -230,7 +231,8 @@ impl Target {
         self.initrd.is_none()
     }
 
-    /// Returns whether the boot has no files and no kernel options of the user's, so that a snapshot pays off.
+    /// Returns whether the boot uses none of the user's files and kernel options, so that a snapshot is likely to be
+    /// reused.
     pub fn is_common(&self) -> bool {
         let own = [&self.linux, &self.config, &self.dtb, &self.initrd];
         !self.kernel.as_deref().is_some_and(is_path)

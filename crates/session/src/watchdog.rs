@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Watchdog: notices that a guest will do nothing more. Its kernel has said so, or the core is stuck in a loop inside
-//! its caches.
+//! Watchdog: detects that a guest will do nothing more, because its kernel has said so, or because the core is stuck in
+//! a loop inside its caches.
 
 use arm::Counters;
 use board::{BoardBus, Machine};
 
 /// Longest board time in which a working core shows no sign of activity, in seconds. Linux takes a timer interrupt 100
-/// times per second. Its decompressor takes 3 s, and writes all the time.
+/// times per second. Its decompressor takes 3 s, and writes to memory all the time.
 const STILL_S: f64 = 10.0;
 
-/// A line is a kernel's last one if nothing follows for this board time, in seconds.
+/// A line counts as a kernel's last line if nothing follows it for this board time, in seconds.
 const QUIET_S: f64 = 0.5;
 
 /// Longer than every line that begins with one of [`LAST_LINES`], in bytes.
@@ -56,11 +56,11 @@ impl Over {
     }
 }
 
-/// Looks at a machine from time to time.
+/// Checks a machine from time to time.
 pub struct Watchdog {
     /// Length of the console's log and cycles spent waiting for interrupts, and the board time of their last change.
     said: ((usize, u64), f64),
-    /// Number of exceptions at that time.
+    /// Number of exceptions at the last change of `said`.
     exceptions: u64,
     /// Sum of the counters that show activity, and the board time of its last change.
     signs: (u64, f64),
@@ -94,7 +94,7 @@ impl Watchdog {
         }
         let quiet = now_s - self.said.1 >= QUIET_S;
         let over = quiet.then(|| last_line(machine.console_log())).flatten()?;
-        // After a panic, the timer interrupt still comes; after the other ends, no exception comes.
+        // After a panic, timer interrupts still occur. After the other ends, no exception occurs.
         let is_silent = self.exceptions == machine.counters().exceptions;
         (over == Over::Panic || is_silent).then_some(over)
     }
@@ -104,8 +104,8 @@ fn said<B: BoardBus>(machine: &Machine<B>) -> (usize, u64) {
     (machine.console_log().len(), machine.counters().idle_cycles)
 }
 
-/// Returns what the console's last line means, if it is complete. If anything follows, even a prompt, the guest has not
-/// ended.
+/// Returns the meaning of the console's last line, if the line is complete. If any output follows, even a prompt, the
+/// guest has not ended.
 fn last_line(log: &[u8]) -> Option<Over> {
     let log = &log[log.len().saturating_sub(LONGEST_LINE)..];
     let text = String::from_utf8_lossy(log);

@@ -27,10 +27,9 @@ const SHOWN_NOTES: usize = 5;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Added {
     host: PathBuf,
-    /// Place in the guest, without the `/` at its beginning; a folder's name may have a `/` at its end. The empty path
-    /// is the top.
+    /// Path in the guest, without the leading `/`; a folder's path may end in `/`. The empty path is the root folder.
     guest: Option<String>,
-    /// The packages of Debian that this tree contains; empty for the user's own files.
+    /// The Debian packages that this tree contains; empty for the user's own files.
     packages: Vec<String>,
 }
 
@@ -49,7 +48,7 @@ impl Added {
         }
     }
 
-    /// Makes an entry for the tree of unpacked packages, which goes to the top.
+    /// Makes an entry for the tree of unpacked packages, which goes to the root folder.
     pub fn packages(host: PathBuf, packages: &[String]) -> Added {
         Added {
             host,
@@ -63,7 +62,7 @@ impl Added {
         bytes_of(&self.host)
     }
 
-    /// Returns the options with which the user added this entry.
+    /// Returns the command-line options that added this entry.
     pub fn option(&self) -> String {
         if self.packages.is_empty() {
             return format!("--add {self}");
@@ -284,7 +283,7 @@ mod tests {
         let machine = error("/bin/true".into());
         assert!(machine.contains("not for little-endian ARM"), "{machine}");
         fs::write(dir.join("x"), "1").unwrap();
-        // A device that never ends is not read.
+        // A device with endless content is not read.
         let device = error("/dev/zero".into());
         assert!(device.contains("neither a file nor a folder"), "{device}");
         let covered = error(format!("{}/x:/tmp/x", dir.display()));
@@ -317,7 +316,7 @@ mod tests {
         link("/usr/bin/one", dir.join("bin/absolute")).unwrap();
         link("../usr/bin/one", dir.join("bin/relative")).unwrap();
         link("loop", dir.join("loop")).unwrap();
-        // This link is left out, because the guest has a folder /lib of its own.
+        // This link is left out, because the guest already has a folder /lib.
         link("usr/lib", dir.join("lib")).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(dir.join("socket")).unwrap();
         let (names, notes) = laid(&[format!("{}:/", dir.display())]).unwrap();
@@ -352,7 +351,7 @@ mod tests {
         ] {
             assert!(notes.contains(part), "{notes}");
         }
-        // Adds a file at the top, under its name.
+        // Adds a file to the root folder, under its own name.
         let (names, _) = laid(&[format!("{}/usr/bin/one:/", dir.display())]).unwrap();
         assert_eq!(names, ["one"]);
         fs::remove_dir_all(&dir).unwrap();

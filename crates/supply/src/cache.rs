@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cache outside the repository: sources, packages, kernels and root file systems, each under a name that follows
-//! from its inputs.
+//! The cache outside the repository: sources, packages, kernels and root file systems. The name of each entry is
+//! derived from its inputs.
 //!
 //! An entry is filled in a temporary directory and renamed when it is complete, so that a partial result never looks
-//! complete. A lock for each kind of entry, or for each kernel, keeps two builds apart. The user may delete anything in
-//! the cache while no build runs. The program itself deletes old sources, the largest entries: see [`keep_newest`].
+//! complete. A lock for each kind of entry, or for each kernel, prevents two builds of one entry at the same time. The
+//! user may delete anything in the cache while no build runs. The program itself deletes old sources, which are the
+//! largest entries (see [`keep_newest`]).
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -90,7 +91,7 @@ impl Lock {
         Lock::wait(dir, name, FlockOperation::NonBlockingLockExclusive)
     }
 
-    /// Takes the lock as one of several users of an entry; waits until no process holds it alone.
+    /// Takes a shared lock, for one of several users of an entry; waits while another process holds an exclusive lock.
     pub fn share(dir: &Path, name: &str) -> Result<Lock> {
         Lock::wait(dir, name, FlockOperation::NonBlockingLockShared)
     }
@@ -146,8 +147,8 @@ pub fn kept(folder: &str, hash: &str, fill: impl FnOnce(&Path) -> Result<()>) ->
     Ok(place)
 }
 
-/// Makes the directory `target`: fills a temporary directory beside it and renames that directory. Removes the remains
-/// of killed attempts. The caller holds the lock for this kind of entry.
+/// Makes the directory `target`: fills a temporary directory next to it, and renames that directory. Removes the
+/// directories of killed attempts. The caller holds the lock for this kind of entry.
 pub fn make(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let temporary = temporary_for(target)?;
     let made = fill(&temporary).and_then(|()| {
@@ -162,9 +163,9 @@ pub fn make(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()>
     made
 }
 
-/// Removes old entries in `dir`, each of which has a lock of its own. Keeps the `keep` entries whose locks were taken
-/// last, and entries whose locks are held. Also removes the remains of failed attempts. Warns about an entry that
-/// cannot be removed.
+/// Removes old entries in `dir`. Each entry has its own lock. Keeps the `keep` entries whose locks were taken last, and
+/// entries whose locks are held. Also removes the directories of failed attempts. Warns about an entry that cannot be
+/// removed.
 pub fn keep_newest(dir: &Path, keep: usize) -> Result<()> {
     let mut entries = Vec::new();
     for entry in fs::read_dir(dir).with_context(|| format!("cannot read {}", shown(dir)))? {
@@ -229,14 +230,14 @@ fn temporary_for(target: &Path) -> Result<PathBuf> {
 pub struct Inputs(blake3::Hasher);
 
 impl Inputs {
-    /// Begins a hash; `kind` keeps different kinds of entries apart.
+    /// Begins a hash; `kind` makes the hashes of different kinds of entries differ.
     pub fn new(kind: &str) -> Inputs {
         let mut inputs = Inputs(blake3::Hasher::new());
         inputs.add("kind", kind.as_bytes());
         inputs
     }
 
-    /// Adds one input. The hash includes lengths, so that two inputs never run together.
+    /// Adds one input. The hash includes the lengths, so that bytes cannot move from one input to the next unnoticed.
     pub fn add(&mut self, name: &str, content: &[u8]) {
         for part in [name.as_bytes(), content] {
             self.0.update(&(part.len() as u64).to_le_bytes());
@@ -261,7 +262,7 @@ mod tests {
         dir
     }
 
-    /// /proc serves as a full disk: it has no free byte.
+    /// /proc serves as a full disk, because it has no free bytes.
     #[test]
     fn a_full_disk_is_named_with_what_to_do() {
         let (full, free) = (Path::new("/proc"), std::env::temp_dir());

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Fetches packages of Debian's archive with the machine's apt, but without apt's state on the machine.
 //!
-//! All directories that apt writes to are below our cache. We write the source list: addresses come from the machine's
-//! own entries, suites from the caller. Therefore, apt needs neither root nor changes to the system. It checks the
-//! archive's signature with Debian's keyring, and each package's hash with the signed lists. We check the package's
-//! hash again and keep this hash beside the file. Packages in the cache need no network.
+//! All directories that apt writes to are below our cache, so apt needs neither root nor changes to the system. We
+//! write the source list: its addresses come from the machine's own entries, its suites from the caller. With Debian's
+//! keyring, apt checks the archive's signature. With the signed lists, it checks each package's hash. We check the
+//! package's hash again and store the hash next to the file. Packages in the cache need no network.
 
 pub mod closure;
 pub mod source;
@@ -191,7 +191,7 @@ impl Store {
         Ok(updated)
     }
 
-    /// Makes the error for packages that cannot be fetched; `why` is what apt printed.
+    /// Makes the error for packages that cannot be fetched; `why` contains apt's output.
     fn not_to_be_had(&self, words: &[String], why: anyhow::Error) -> anyhow::Error {
         let why = format!("{why:#}");
         let unsigned = without_key(&why, &self.suites);
@@ -303,7 +303,7 @@ impl Store {
         self.tool("apt-get")
     }
 
-    /// Returns the command of one of apt's programs, with our configuration.
+    /// Returns a command that runs one of apt's programs with our configuration.
     fn tool(&self, program: &str) -> Command {
         let mut apt = command(program);
         apt.env("APT_CONFIG", self.apt.join("apt.conf"));

@@ -4,8 +4,8 @@
 //! address spaces. For these cores and kernels, the root file system has a busybox built from source
 //! (`source_build.rs`), and guests.
 //!
-//! `guest/root/root.toml` lists the contents. The archive is not compressed, because the simulated core copies it
-//! faster than it inflates it. The cache keeps the archive under the hash of its inputs.
+//! `guest/root/root.toml` lists the contents. The archive is not compressed, because the simulated core copies data
+//! faster than it decompresses data. The cache keeps the archive under the hash of its inputs.
 
 pub mod cpio;
 pub mod elf;
@@ -45,13 +45,13 @@ pub const LIBRARY_DIR: &str = "lib/arm-linux-gnueabi";
 /// A built root file system.
 #[derive(Clone, Debug)]
 pub struct RootFs {
-    /// The archive. Beside it, `guest/<name>` are the guests with debug information.
+    /// The archive. In the same folder, `guest/<name>` are the guests with debug information.
     pub cpio: PathBuf,
     /// The record of the build.
     pub record: Record,
 }
 
-/// The record of a root file system: `root.json` beside it.
+/// The record of a root file system: `root.json` in the same folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// Hash of all inputs: 32 hexadecimal digits.
@@ -103,7 +103,7 @@ impl Programs {
         }
     }
 
-    /// Returns the build from source that the programs come from; `None` for Debian's packages.
+    /// Returns the build that makes the programs from source; `None` for Debian's packages.
     fn own(self) -> Option<&'static source_build::SourceBuild> {
         match self {
             Programs::Armv5te => None,

@@ -47,7 +47,7 @@ pub struct Request {
     pub name: String,
     /// The user's own source tree, in place of Debian's source package.
     pub linux_dir: Option<PathBuf>,
-    /// A whole configuration, in place of the variant's fragments.
+    /// A complete configuration, in place of the variant's fragments.
     pub config: Option<PathBuf>,
     /// Parallel jobs; 0 for one per processor.
     pub jobs: usize,
@@ -66,7 +66,7 @@ pub struct Kernel {
     pub image: PathBuf,
     /// ELF file with symbols and line numbers.
     pub vmlinux: PathBuf,
-    /// Device tree; its timer clock is fast, see the .dts.
+    /// Device tree. Its timer clock is fast (see the .dts).
     pub dtb: PathBuf,
     /// The final configuration.
     pub config: PathBuf,
@@ -78,7 +78,7 @@ pub struct Kernel {
     pub record: Record,
 }
 
-/// The record of a built kernel: `kernel.json` beside it.
+/// The record of a built kernel: `kernel.json` in the same folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// `6.12/plain`: the built variant. Variants with `same_as` share this build.
@@ -364,7 +364,7 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// Lays the fragments over the smallest configuration and checks the result.
+    /// Applies the fragments to the smallest configuration and checks the result.
     fn configure(&self) -> Result<()> {
         if let Some(own) = &self.chosen.configuration {
             return self.take(own);
@@ -380,7 +380,7 @@ impl Build<'_> {
             .with_context(|| format!("{} ({})", self.chosen.name, shown(&self.tree)))
     }
 
-    /// Takes a whole configuration; missing symbols get their defaults.
+    /// Uses the user's configuration; symbols that it does not set get their defaults.
     fn take(&self, own: &config::Own) -> Result<()> {
         let file = self.objects.join(".config");
         fs::write(&file, &own.text)?;
@@ -391,7 +391,7 @@ impl Build<'_> {
         config::fits_the_boards(own, &config)
     }
 
-    /// Returns the result of a configuration without PREEMPT_RT. The build's own configuration stays as it is.
+    /// Returns the final configuration for `text` without PREEMPT_RT. The build's own configuration does not change.
     fn without_rt(&self, text: &str, target: &str) -> Result<String> {
         let file = self.objects.join("without-rt.config");
         let requested = self.objects.join("asked-without-rt.config");
@@ -467,7 +467,7 @@ impl Build<'_> {
             "-x",
             "assembler-with-cpp",
         ]);
-        // Before Linux 6.5, the sources of all vendors were in one directory, above today's directory.
+        // Before Linux 6.5, the sources of all vendors were in one directory, `boot/dts`.
         for dir in [
             boot.join("arm"),
             boot,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Builds what a board runs: kernels and root file systems. Fetches the sources and packages for them from Debian's
+//! Builds the kernels and root file systems that boards run. Fetches the sources and packages for them from Debian's
 //! archive, and keeps everything in the cache.
 
 #[macro_use]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernel mutants: built kernels in which one piece of cache, TLB or write-buffer maintenance is removed or changed,
-//! by patching single instructions of the plain `Image`.
+//! Kernel mutants: built kernels in which one operation of cache, TLB or write-buffer maintenance is removed or
+//! changed. Patches of single instructions in the plain `Image` make these changes.
 //!
 //! A mutant identifies a function by name, and a place in the function by its instruction: the nth call of a callee, or
 //! the nth CP15 instruction of a kind. A mutant contains no address. Therefore, one list serves every build of a
@@ -38,17 +38,17 @@ pub struct Mutant {
     pub function: String,
     /// The change to the function.
     pub change: Change,
-    /// What the kernel fails to do, and when that matters.
+    /// The work that the mutated kernel omits, and the situation in which the omission matters.
     pub why: String,
     /// Kind of the checker's first report.
     pub expect: Kind,
     /// A test of `mm_suite` that makes the checker report the mutant.
     pub test: Option<String>,
-    /// In place of `test`, if only the whole quick suite makes a report: the reason.
+    /// Reason why only the complete quick suite causes a report; replaces `test`.
     pub suite: Option<String>,
-    /// In place of `test`, if no report is expected: the reason.
+    /// Reason why no report is expected; replaces `test`.
     pub survives: Option<String>,
-    /// In place of `test`, if chance decides whether the quick suite makes a report: the reason.
+    /// Reason why chance decides whether the quick suite causes a report; replaces `test`.
     pub chance: Option<String>,
     /// A suppression for another bug of these functions. The test runs with the list of suppressions.
     pub beside: Option<String>,
@@ -361,11 +361,11 @@ impl<'a> Kernel<'a> {
     }
 }
 
-/// `mov r0, r0`.
+/// `mov r0, r0`, which does nothing.
 const NOTHING: u32 = 0x01a0_0000;
-/// `mov r0, #0`.
+/// `mov r0, #0`, the result of a skipped call.
 const RESULT_0: u32 = 0x03a0_0000;
-/// `mov pc, lr`.
+/// `mov pc, lr`, which returns from the function.
 const RETURN: u32 = 0x01a0_f00e;
 /// `cmp r0, r0`: sets the flags of a clean cache.
 const ALL_CLEAN: u32 = 0x0150_0000;

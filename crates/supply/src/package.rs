@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Debian's packages for the guest, with their dependencies: unpacked here and laid over the root file system.
+//! Debian's packages for the guest, with their dependencies. They are unpacked here and added to the root file system.
 //!
 //! Maintainer scripts do not run, and documents and translations are left out. Packages that the root file system is
-//! made from are not added again. If the root file system has only some files of such a package, the missing libraries
-//! that programs need are added, from the same version of the package.
+//! made from are not added again. The root file system may have only some files of such a package. Missing libraries
+//! that programs need are then added, from the same version of the package.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -22,7 +22,7 @@ use base::paths::{names_in, shown};
 /// Folders below `usr/share` that are left out: a guest does not need them.
 const LEFT_OUT: [&str; 6] = ["doc", "info", "lintian", "locale", "man", "bug"];
 
-/// Fetched packages, to be laid over the root file system.
+/// Fetched packages, to be added to the root file system.
 pub struct Packages {
     names: Vec<String>,
     debs: Vec<Deb>,
@@ -80,7 +80,7 @@ impl Packages {
         self.add_libraries(dir, &archive)
     }
 
-    /// Adds libraries that the programs need from packages of which the root file system has only some files.
+    /// Adds libraries that the programs need. They come from packages that are only partly in the root file system.
     fn add_libraries(&self, dir: &Path, archive: &[u8]) -> Result<()> {
         let files = files_below(dir);
         let names = cpio::names(archive).unwrap_or_default();

@@ -230,7 +230,7 @@ impl Build<'_> {
         make
     }
 
-    /// Builds the C library and installs it, with the kernel's headers beside its own.
+    /// Builds the C library and installs it, with the kernel's headers next to the library's own headers.
     fn c_library(&self) -> Result<()> {
         let source = self.dir.join("musl");
         self.musl.unpack(&source)?;

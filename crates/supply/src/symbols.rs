@@ -17,8 +17,8 @@ const MODULES: u32 = 0x0100_0000;
 /// Largest distance, in bytes, at which a symbol still names an address.
 const FAR: u32 = 0x1_0000;
 
-/// Returns the file with a kernel's symbols. It is the kernel itself if the kernel is an ELF file. Otherwise, it is a
-/// vmlinux beside the kernel, or at the top of the tree if the kernel is in `arch/arm/boot`.
+/// Returns the file with a kernel's symbols. This file is the kernel itself if the kernel is an ELF file. Otherwise, it
+/// is a vmlinux in the kernel's folder, or at the top of the tree if the kernel is in `arch/arm/boot`.
 pub fn vmlinux_of(kernel: &Path) -> Option<PathBuf> {
     let mut magic = [0; 4];
     let read = File::open(kernel).and_then(|mut file| file.read_exact(&mut magic));
@@ -33,15 +33,15 @@ pub fn vmlinux_of(kernel: &Path) -> Option<PathBuf> {
     places.into_iter().flatten().find(|v| v.is_file())
 }
 
-/// Returns whether an ELF file has a symbol of this name; `None` when it cannot be read.
+/// Returns whether an ELF file has a symbol of this name; `None` when the file cannot be read.
 pub fn has(vmlinux: &Path, name: &str) -> Option<bool> {
-    // Reads only the needed parts of a vmlinux, which has many megabytes.
+    // A vmlinux has many megabytes, so only the needed parts are read.
     let cache = ReadCache::new(File::open(vmlinux).ok()?);
     let elf = object::File::parse(&cache).ok()?;
     Some(elf.symbols().any(|symbol| symbol.name() == Ok(name)))
 }
 
-/// Returns the addresses of these symbols in an ELF file, in their order; `None` when it cannot be read.
+/// Returns the addresses of these symbols in an ELF file, in their order; `None` when the file cannot be read.
 pub fn places<const N: usize>(vmlinux: &Path, names: [&str; N]) -> Option<[Option<u64>; N]> {
     let cache = ReadCache::new(File::open(vmlinux).ok()?);
     let elf = object::File::parse(&cache).ok()?;
@@ -94,7 +94,7 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Reads an ELF file. Returns no symbols when it cannot be read: names only make messages clearer.
+    /// Reads an ELF file. Returns no symbols when the file cannot be read, because names only make messages clearer.
     pub fn of(vmlinux: Option<&Path>) -> Symbols {
         let bytes = vmlinux
             .and_then(|path| std::fs::read(path).ok())
@@ -175,7 +175,7 @@ impl Symbols {
 }
 
 impl Symbols {
-    /// Returns invented functions, for tests.
+    /// Makes symbols from a list of functions, for tests.
     pub fn by_hand(functions: &[(u32, &str)]) -> Symbols {
         let functions = functions.iter().map(|f| (f.0, f.1.to_owned()));
         Symbols {

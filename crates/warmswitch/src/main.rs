@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch`: boots simulated ARM9 boards and measures context switches on them.
 //!
-//! Each verb has one file under `command`. The verbs share the other modules.
+//! Each verb has its own file under `command`. The verbs share the other modules.
 //!
 //! Exit codes: 0 done, 1 the result is negative or the guest stopped badly, 2 wrong usage or set-up, 3 suppressions of
 //! `coherence` covered more reports than the baseline allows.
@@ -26,7 +26,7 @@ use clap::FromArgMatches as _;
 
 use session::session::Failure;
 
-/// Exit code of a command that gave no error.
+/// Outcome of a command that ended without an error; it determines the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Success: exit code 0.
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     let cli = match matches.and_then(|matches| command::Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
-            // If the message cannot be written, there is nowhere to report that.
+            // If the message cannot be written, the failure cannot be reported either.
             let _ = error.print();
             return match error.exit_code() {
                 0 => ExitCode::SUCCESS,

@@ -62,7 +62,7 @@ fn commands_print_what_the_documents_say_whatever_is_stored() {
         .output()
         .expect("the program starts");
     let table = String::from_utf8_lossy(&measured.stdout).into_owned();
-    // The table must have a section for that board, and not only a line with a paper's value.
+    // The table must have a section for that board. A line with a paper's value is not enough.
     assert!(table.contains("s3c24a0 ("), "{table}");
     read_in(&used);
     fs::remove_dir_all(empty).unwrap();

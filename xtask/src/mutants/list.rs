@@ -12,7 +12,7 @@ mod waits;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
     Killed,
-    /// No test can detect the change, or no test needs to, with the reason.
+    /// No test can detect the change, or no test needs to detect it, with the reason.
     Survives(&'static str),
 }
 

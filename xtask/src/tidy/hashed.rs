@@ -45,7 +45,7 @@ fn named(item: &Item) -> Option<String> {
     })
 }
 
-/// Returns modules that have files of their own and are used only by tests, but are in the hash.
+/// Returns modules in separate files that only tests use, but that are in the hash.
 fn counted(files: &[(String, String)]) -> Vec<String> {
     let mut wrong = Vec::new();
     for (path, text) in files {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Layers: which crates a crate may depend on, and, for two crates, which folders a folder may use. Files of a crate do
-//! not use each other in a circle.
+//! Layers: the crates that a crate may depend on and, for two crates, the folders that a folder may use. The files of a
+//! crate must not use each other in a circle.
 
 use std::collections::BTreeSet;
 
@@ -48,7 +48,7 @@ const FOLDERS: [(&str, &[(&str, &str)]); 2] = [
             ("coherence", ""),
             // Runs under the checker.
             ("chaos", "coherence"),
-            // Sources of addresses, lists beside the kernels.
+            // Sources of addresses, lists in the folders of the kernels.
             ("coverage", "coherence"),
             // A report's instruction, and the way there.
             ("look", "coherence"),
@@ -224,7 +224,7 @@ fn a_family_of_devices_names_no_part_of_another() {
     );
 }
 
-/// Outside the family's own folder, no code names the machine or an address of its peripherals.
+/// No code outside the family's own folder may name the machine or an address of its peripherals.
 #[test]
 fn no_code_knows_the_machine() {
     let words = ["versatilepb", "versatile-pb"];
@@ -251,7 +251,8 @@ fn no_code_knows_the_machine() {
 #[test]
 fn no_files_use_each_other_in_a_circle() {
     let files = tracked();
-    // Not in arm, board and watch: the parts of a processor, a board or an observer use each other.
+    // The rule does not apply to arm, board and watch, because the parts of a processor, a board or an observer use
+    // each other.
     for (name, _) in &CRATES[3..] {
         none("files that use each other in a circle", {
             circles(&sources::uses(&sources_of(name), &files))

@@ -18,7 +18,7 @@ const TAKES_OVER: &str = "#[macro_use]\nextern crate base;\n";
 const MACROS: [&str; 3] = ["print", "println", "eprintln"];
 /// Calls that need the macros.
 const PRINTS: [&str; 3] = [" print!(", " println!(", " eprintln!("];
-/// Macros that bypass the macros in `OUTPUT`.
+/// Ways to bypass the macros in `OUTPUT`.
 const AROUND: [&str; 6] = [
     "std::print!",
     "std::println!",

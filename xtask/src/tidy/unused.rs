@@ -56,7 +56,7 @@ fn words(path: &str, text: &str) -> BTreeMap<String, usize> {
     count
 }
 
-/// Adds the words of these tokens; leaves out attributes, and so documentation.
+/// Adds the words of these tokens; leaves out attributes, which include documentation.
 fn count_words(tokens: TokenStream, count: &mut BTreeMap<String, usize>) {
     let mut attribute = false;
     for token in tokens {

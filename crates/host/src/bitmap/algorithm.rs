@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The algorithms. Each is a kernel's work at a switch, at the return to user land, at ioperm(), at
-//! fork(), at a task's end, and at the fault of an access. They follow Molnar's mail of 2004 and the
-//! documentation and history of Linux.
+//! The algorithms. Each algorithm is the work of a kernel at a switch, at the return to user land, at ioperm(), at
+//! fork(), at a task's end, and at the fault of an access. They follow Molnar's mail of 2004 and the documentation and
+//! history of Linux.
 
 use std::ops::Range;
 
@@ -245,7 +245,7 @@ impl<L: Lines> Machine<L> {
         self.permitted(port)
     }
 
-    /// Whether the processor permits the port, according to the TSS.
+    /// Returns whether the processor permits the port, according to the TSS.
     fn permitted(&mut self, port: usize) -> bool {
         self.lines.touch(Area::TssHead, 0..16);
         if self.tss.base == Base::Invalid {
@@ -339,7 +339,7 @@ impl<L: Lines> Machine<L> {
         }
     }
 
-    /// Executes fork(): the child, which does not run, gets the running task's permissions.
+    /// Executes fork(): the child, which is not running, gets the running task's permissions.
     pub fn fork(&mut self, child: Task) {
         if child == self.current {
             return;
@@ -366,7 +366,7 @@ impl<L: Lines> Machine<L> {
         self.tasks[child] = Some(number);
     }
 
-    /// Ends a task that does not run. Its number may be used again.
+    /// Ends a task that is not running. Its number may be used again.
     fn end_of(&mut self, task: Task) {
         self.release(task);
         if self.tss.owner == Some(task) {

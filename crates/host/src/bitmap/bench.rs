@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Benchmark of the algorithms: two tasks switch back and forth, measured in time and in cache lines.
 //!
-//! The algorithms run on memory of this process, so copies and comparisons take the time that they take on this machine
-//! with warm caches. The time of faults, interrupts and the switch itself is not included, but the faults of the lazy
-//! algorithm are counted.
+//! The algorithms run on memory of this process, so copies and comparisons take as long as on this machine with warm
+//! caches. The time of faults, interrupts and the switch itself is not included, but the faults of the lazy algorithm
+//! are counted.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -188,7 +188,7 @@ mod tests {
             let case = CASES.into_iter().find(|case| case.name == name);
             cell(way, case.unwrap(), accesses)
         };
-        // According to the mail, every switch touches 16 KB of lines. With the patch, it touches very few.
+        // According to the mail, every switch touches 16 KB of lines. With the patch, a switch touches very few lines.
         assert!(find(Way::CopyAll, "port-80", 0).lines >= 256.0);
         assert!(find(Way::CopyUsed, "port-80", 0).lines < 10.0);
         assert!(find(Way::CopyUsed, "port-65535", 0).lines >= 256.0);

@@ -96,12 +96,13 @@ impl Bitmap {
         }
     }
 
-    /// Whether the port is permitted.
+    /// Returns whether the port is permitted.
     pub fn permits(&self, port: usize) -> bool {
         self.0[port / 8] & 1 << (port % 8) == 0
     }
 
-    /// Number of bytes up to the last one that permits a port, rounded up to words of 8 bytes as kernels copy them.
+    /// Returns the number of bytes up to the last byte that permits a port. The number is rounded up to words of 8
+    /// bytes, because kernels copy such words.
     pub fn used(&self) -> usize {
         const NONE: [u8; BYTES] = [0xff; BYTES];
         let (mut from, mut to) = (0, BYTES / 8);

@@ -14,7 +14,7 @@ use base::distinct::distinct;
 pub const FORM: Form = Form {
     name: "a boot log with xor or raid6 speeds",
     program: "the kernel",
-    // Several boots are samples of one result.
+    // Several boots together form one result.
     begins: |text| {
         let speeds = lines_with(text, |line| speed(line).is_some());
         speeds.into_iter().take(1).collect()
@@ -25,7 +25,8 @@ pub const FORM: Form = Form {
 /// Functions that the boards measure.
 const XOR: [&str; 3] = ["arm4regs", "8regs", "32regs"];
 const RAID6: [&str; 4] = ["int32x1", "int32x2", "int32x4", "int32x8"];
-/// 1 MB of older kernels, in 10^6 bytes: they print three decimals and count 1000 times 1024 bytes as 1 MB.
+/// Size of 1 MB in older kernels, in 10^6 bytes. These kernels print three decimals, and count 1000 times 1024 bytes as
+/// 1 MB.
 const OLD_MB: f64 = 1.024;
 /// Largest possible speed, in MB/s.
 const MOST_MB_S: f64 = 1e6;
@@ -134,7 +135,7 @@ fn item(((raid6, function), samples): ((bool, &str), Vec<f64>)) -> Option<Item> 
     })
 }
 
-/// Returns the log's processor and kernel; refuses a log of several processors.
+/// Returns the log's processor and kernel; rejects a log of several processors.
 fn about(text: &str) -> Result<String> {
     let values = |key: &'static str, end: &'static str| {
         distinct(text.lines().filter_map(move |line| {

@@ -22,7 +22,7 @@ const EXPECTED: &str = "expected T: N (PID) P: I: C: Min: Act: Avg: Max:";
 /// no unit.
 const WIDTH_OF_NS: usize = 8;
 
-/// Whether cyclictest, or another program of rt-tests, prints this line for a thread.
+/// Returns whether cyclictest, or another program of rt-tests, prints this line for a thread.
 pub fn is_line(line: &str) -> bool {
     let is_thread = |rest: &str| rest.trim_start().starts_with(|c: char| c.is_ascii_digit());
     let line = line.trim_start();

@@ -62,7 +62,7 @@ fn document(text: &str, line: usize) -> Result<Value> {
     })
 }
 
-/// Refuses documents of other programs. The boards' documents have the typed command line, such as
+/// Rejects documents of other programs. The boards' documents have the typed command line, such as
 /// `beside-load cyclictest -D 5`.
 fn check_program(json: &Value) -> Result<()> {
     let line = ["cmdline:", "cmdline"]

@@ -66,7 +66,7 @@ const WORDS: [&str; 12] = [
     ":",
 ];
 
-/// Makes a place in the text, a byte to write there, or a word to insert.
+/// Generates a place in the text, and a byte to write or a word to insert there.
 fn damage() -> impl Strategy<Value = (prop::sample::Index, u8, Option<String>)> {
     let word = prop::sample::select(&WORDS[..]).prop_map(String::from);
     (

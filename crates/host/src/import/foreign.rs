@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Known forms that cannot be imported, each with its name and the remedy.
+//! Known forms of results that cannot be imported, each with its name and the remedy.
 
 use super::{cyclictest, lines_with};
 

@@ -214,7 +214,7 @@ fn case_14_a_boot_logs_speeds_are_read_from_any_kernel_and_behind_any_prefix() {
     let two = format!("{LOG}{}", LOG.replace("ARM926EJ-S", "XScale-IXP42x"));
     assert!(error(&two).contains("ARM926EJ-S and XScale-IXP42x"));
     assert!(error(&LOG.replace("   629 MB/sec", "  -629 MB/sec")).starts_with("a boot log"));
-    // Speeds of other programs are not a boot log.
+    // Text with speeds of other programs is not a boot log.
     assert!(
         error(" Timing buffered disk reads:  56 MB in  3.09 seconds =  18.14 MB/sec\n")
             .contains("no result")

@@ -12,7 +12,7 @@ use super::{Form, lines_with, text};
 pub const FORM: Form = Form {
     name: "hackbench",
     program: "hackbench",
-    // All runs are samples of one result.
+    // All runs together form one result.
     begins: |text| lines_with(text, is_its).into_iter().take(1).collect(),
     read,
 };
@@ -39,7 +39,7 @@ fn is_heading(line: &str) -> bool {
     line.starts_with("Running in ") && line.contains(" mode with ")
 }
 
-/// Reads the number of groups from a heading, and refuses settings that differ from the boards' settings: `Running in
+/// Reads the number of groups from a heading, and rejects settings that differ from the boards' settings: `Running in
 /// process mode with 10 groups using 40 file descriptors each (== 400 tasks)`.
 fn groups(line: &str) -> Result<u32> {
     let words: Vec<&str> = line.split_whitespace().collect();

@@ -10,7 +10,7 @@ use super::{Form, MOST_US, lines_with, text};
 pub const FORM: Form = Form {
     name: "lmbench (lat_ctx, lat_pipe, lat_fifo, bw_pipe)",
     program: "lmbench",
-    // All figures are parts of one result.
+    // All figures together form one result.
     begins: |text| lines_with(text, is_its).into_iter().take(1).collect(),
     read,
 };
@@ -20,7 +20,7 @@ const SIZE: &str = "\"size=";
 /// Heading of lat_ctx: overhead that is subtracted.
 const OVERHEAD: &str = " ovr=";
 
-/// Lines with one figure: start, unit, and mode and metric of our figure.
+/// Lines with one figure: the start of the line, its unit, and the mode and metric of our figure.
 const LINES: [(&str, &str, &str, &str); 3] = [
     ("Pipe latency:", "microseconds", "lat-fork", "lat_fifo"),
     ("Fifo latency:", "microseconds", "lat-vfork", "lat_fifo"),
@@ -34,7 +34,7 @@ fn is_its(line: &str) -> bool {
             .any(|(start, ..)| line.trim_start().starts_with(start))
 }
 
-/// Whether the line is the heading of lat_ctx's figures.
+/// Returns whether the line is the heading of lat_ctx's figures.
 fn is_ring(line: &str) -> bool {
     let line = line.trim_start();
     line.starts_with(SIZE) && line.contains(OVERHEAD)

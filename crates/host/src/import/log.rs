@@ -11,7 +11,7 @@ use crate::log;
 pub const FORM: Form = Form {
     name: "a log of warmswitch-target",
     program: "warmswitch host",
-    // All calls in a log are one result.
+    // All calls in a log together form one result.
     begins: |text| {
         lines_with(text, |line| line.contains(log::START))
             .into_iter()

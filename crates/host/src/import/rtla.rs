@@ -134,7 +134,7 @@ fn nearest(columns: &[Column]) -> Result<Machine> {
 }
 
 impl Column {
-    /// Adds a cell of a row. `to_us` is a microsecond in the table's unit.
+    /// Adds a cell of a row. `to_us` is the length of a microsecond in the table's unit.
     fn take(&mut self, row: &str, cell: &str, to_us: u32) -> Result<()> {
         // A column without latencies has no minimum, average and maximum.
         if cell == "-" {
@@ -171,7 +171,7 @@ impl Column {
         Ok(())
     }
 
-    /// Refuses a column whose rows do not sum to its count.
+    /// Rejects a column whose rows do not sum to its count.
     fn check(&self) -> Result<()> {
         let counts = self.us.iter().map(|(_, count)| *count);
         let counted = counts.fold(self.overflows, u64::saturating_add);

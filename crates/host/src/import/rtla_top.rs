@@ -12,7 +12,7 @@ use super::{Form, MOST_TIMES, MOST_US, lines_with, text};
 pub const FORM: Form = Form {
     name: "rtla timerlat top",
     program: "rtla timerlat",
-    // All tables are one result.
+    // All tables together form one result.
     begins: |text| {
         lines_with(text, is_title)
             .into_iter()
@@ -83,7 +83,8 @@ fn row_start(line: &str) -> Option<&str> {
     rest.split([' ', '|']).next()
 }
 
-/// Reads the values of each place; `None` for a place without values. `us` is a microsecond in the table's unit.
+/// Reads the values of each place; `None` for a place without values. `us` is the length of a microsecond in the
+/// table's unit.
 fn row(line: &str, us: f64) -> Result<Vec<Option<Extremes>>> {
     let count = text::number(row_start(line).context("expected a processor")?, MOST_TIMES)?;
     let place = |cells: &str| {

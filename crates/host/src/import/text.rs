@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 
 /// Number of characters of a line that an error shows.
 const SHOWN: usize = 60;
-/// First bytes of files that are not text, and their kind with the remedy.
+/// First bytes of files that are not text, each with the kind of file and the remedy.
 const MAGIC: [(&[u8], &str); 7] = [
     (b"\x1f\x8b", "compressed by gzip: use gunzip first"),
     (b"\xfd7zXZ", "compressed by xz: use unxz first"),
@@ -68,7 +68,7 @@ fn without_control(text: &str) -> String {
     plain + rest
 }
 
-/// Whether more than a tenth of the first characters are not text.
+/// Returns whether more than a tenth of the first characters are not text.
 pub fn is_binary(text: &str) -> bool {
     let is_odd = |c: &char| *c == '\u{fffd}' || (c.is_control() && !c.is_whitespace());
     let odd = text.chars().take(4096).filter(is_odd).count();

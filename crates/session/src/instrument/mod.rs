@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Instruments of an experiment, on pins and on the network cable: `[instruments.NAME]` of `experiment.toml`. Each
-//! instrument has a file.
+//! instrument has its own source file.
 
 mod peer;
 mod scope;
@@ -56,7 +56,7 @@ instruments! {
     host: peer::PeerTable,
 }
 
-/// Most edges and most frames that an instrument keeps.
+/// Maximum number of edges, and of frames, that an instrument keeps.
 const DEPTH: usize = 1 << 22;
 
 /// An instrument's table.
@@ -64,7 +64,7 @@ trait Instrument: Debug {
     /// Checks the values of the table.
     fn check(&self) -> Result<()>;
 
-    /// Returns the names of the instrument's series; none if it measures nothing.
+    /// Returns the names of the instrument's series; no names if the instrument measures nothing.
     fn series(&self) -> Vec<&'static str>;
 
     /// Returns the axis values that distinguish the instrument's series.
@@ -95,7 +95,7 @@ trait AtWork: Peer {
     fn seen(&self, state: &FinalState<'_>, seen: &mut InstrumentRecord) -> Result<()>;
 }
 
-/// What an instrument can read after the end of the guest.
+/// Data that an instrument can read after the end of the guest.
 struct FinalState<'a> {
     bench: &'a Bench,
     link: &'a Link,

@@ -28,7 +28,7 @@ const HZ: &str = "hz";
 /// Names of the series with one frequency.
 const INTERRUPT: &str = "interrupt";
 const TASK: &str = "task";
-/// Names of the series with several frequencies: up to the highest one, and down from it.
+/// Names of the series with several frequencies: the steps up to the highest frequency, and the steps after it.
 const RISING: &str = "rising";
 const FALLING: &str = "falling";
 const SECOND_NS: f64 = 1e9;
@@ -168,7 +168,7 @@ impl ScopeTable {
         }
     }
 
-    /// Counts the pulses of each step that the task answered. It counts answers in the time of the step, because late
+    /// Counts the pulses of each step that the task answered. It counts all answers during the step, because late
     /// answers cannot be matched to their pulses.
     fn shares(&self, pulses: &[Pulse], answers: &[u64], begin: u64, cpu_hz: u64) -> Vec<Series> {
         let mut from = begin;
@@ -245,7 +245,7 @@ struct Pulse {
 }
 
 /// Matches pulses and answers. A rising edge on the answer pin is the task's answer if the task toggles its pin before
-/// the next rising edge; otherwise it is the handler's. The task answers the pulse that was handled last.
+/// the next rising edge; otherwise it is the handler's answer. The task answers the pulse that was handled last.
 fn pulses(edges: &[Edge]) -> Vec<Pulse> {
     let mut pulses: Vec<Pulse> = Vec::new();
     let mut handled = None;

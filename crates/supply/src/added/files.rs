@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Collects added files into an archive. Puts each file in its place and follows links of the guest.
+//! Collects added files into an archive: finds each file's path in the guest, and follows the guest's links.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,7 +30,7 @@ pub struct Files<'a> {
     bytes: u64,
     /// Files of the host with several names, by device and inode.
     shared: BTreeMap<(u64, u64), Shared>,
-    /// Places of the guest's programs that are replaced by links.
+    /// Paths at which an added link replaces a program of the guest.
     replaced: Vec<String>,
     /// Notes on files in folders that are left out or cannot run.
     pub notes: Vec<String>,
@@ -286,9 +286,9 @@ impl<'a> Files<'a> {
 }
 
 /// Returns the default place: for programs a folder of the shell's PATH, for libraries the loader's folder, for other
-/// files the top.
+/// files the root folder.
 fn usual_place(host: &Path, name: &str) -> String {
-    // Reading a device may never end.
+    // A device may have endless content, so only files are read.
     let file = fs::metadata(host).ok().filter(fs::Metadata::is_file);
     let runs =
         file.is_some_and(|file| file.permissions().mode() & 0o111 != 0 || begins_as_script(host));

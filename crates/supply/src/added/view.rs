@@ -14,7 +14,7 @@ pub struct View {
 }
 
 impl View {
-    /// Begins with the paths of a root file system.
+    /// Makes a view of a root file system's paths.
     pub fn of(kinds: BTreeMap<String, Kind>) -> View {
         View { kinds }
     }
@@ -38,7 +38,7 @@ impl View {
 
     /// Returns a path after following the links of the folders above the path; `last` says whether to follow a link at
     /// the path itself. The error is a path above the given path that is not a folder, or the given path if its links
-    /// form a circle.
+    /// form a loop.
     pub fn resolved(&self, path: &str, last: bool) -> Result<String, String> {
         let mut rest: Vec<String> = path.rsplit('/').map(str::to_string).collect();
         let mut done: Vec<String> = Vec::new();

@@ -25,7 +25,7 @@ const KEPT: [&str; 6] = [
 /// An essential package that is not assumed to be installed: packages that need it at run time name it as a dependency.
 const NOT_ASSUMED: &str = "perl-base";
 
-/// apt's entry for one package of the lists.
+/// A package's entry in apt's lists.
 struct Stanza<'a> {
     name: &'a str,
     essential: bool,

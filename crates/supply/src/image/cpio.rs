@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 
 /// Length of a member's header, before its name, in bytes.
 const HEADER: usize = 110;
-/// Bits of a mode with the type of a member.
+/// Bits of a mode that hold the type of a member.
 const FORMAT: usize = 0o170_000;
 /// Size of a page, in bytes.
 pub const PAGE: u64 = 4096;
@@ -189,7 +189,7 @@ pub enum Kind {
 }
 
 /// Returns the paths of one or more concatenated archives, without a leading `/` or `./`, with their types. `None` if
-/// the bytes are not a good archive.
+/// the bytes are not a valid archive.
 pub fn names(bytes: &[u8]) -> Option<BTreeMap<String, Kind>> {
     let entry = |member: Member| {
         let kind = match member.mode & FORMAT {
@@ -217,7 +217,8 @@ pub struct Unpacked {
     pub names: u64,
 }
 
-/// Returns the memory that concatenated archives take when they are unpacked; `None` as for [`names`].
+/// Returns the memory that concatenated archives take when they are unpacked; `None` if the bytes are not a valid
+/// archive.
 pub fn unpacked(bytes: &[u8]) -> Option<Unpacked> {
     let mut pages_by_name: BTreeMap<String, u64> = BTreeMap::new();
     let (mut now, mut most) = (0, 0);
@@ -301,7 +302,7 @@ fn member(
 ) {
     out.extend_from_slice(b"070701");
     let (size, name_size) = (content.len() as u32, name.len() as u32 + 1);
-    // Inode, mode, uid, gid, links, time, size, device of the file system, device, name, check.
+    // The fields are inode, mode, uid, gid, links, time, size, device of the file system, device, name and check.
     let fields = [
         inode, mode, 0, 0, links, 0, size, 0, 0, device.0, device.1, name_size, 0,
     ];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads what a dynamically linked ARM program needs to start: its loader, the shared libraries that the program names,
-//! and the libraries that these libraries name in turn.
+//! Reads the needs of a dynamically linked ARM program at its start: its loader, the shared libraries that the program
+//! names, and the libraries that these libraries name in turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use object::read::elf::{
 };
 use object::{Endianness, ReadRef as _};
 
-/// Tags of the build attributes that come first (IHI0045): two texts and a number.
+/// The first tags of the build attributes (IHI0045). Their values are two strings and a number.
 const CPU_RAW_NAME: u64 = 4;
 const CPU_NAME: u64 = 5;
 const CPU_ARCH: u64 = 6;
@@ -118,7 +118,7 @@ pub fn versions_of(data: &[u8]) -> Option<BTreeSet<String>> {
     Some(versions)
 }
 
-/// Fails for programs of the usual other machines; the error names the machine.
+/// Fails for programs of other common machines; the error names the machine.
 fn check_machine(name: &str, data: &[u8]) -> Result<()> {
     let Some(machine) = data.get(18..20).filter(|_| data.starts_with(b"\x7fELF")) else {
         return Ok(());

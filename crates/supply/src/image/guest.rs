@@ -36,12 +36,12 @@ pub struct Workload {
     pub output: Option<String>,
     /// How to build the guest; `None` for a program from Debian.
     pub build: Option<BuildSpec>,
-    /// Shell scripts beside the `workload.toml` that go into the root file system.
+    /// Shell scripts, in the folder of the `workload.toml`, that go into the root file system.
     #[serde(default)]
     pub scripts: Vec<String>,
-    /// The root file systems that contain the guest. Without this key, they are Debian's root file system, and those
-    /// whose list (`armv4t.toml`, `flat.toml`) names the guest. With an empty list, no root file system contains the
-    /// guest: either it calls programs that every root file system has, or it is added on request.
+    /// The root file systems that contain the guest. Without this key, Debian's root file system contains the guest,
+    /// and so does each other one whose list (`armv4t.toml`, `flat.toml`) names the guest. An empty list means no root
+    /// file system: the guest only calls programs that all of them have, or it is added on request.
     pub among: Option<Vec<Programs>>,
     /// Command lines by name. The experiment fills in `{words}`.
     pub call: BTreeMap<String, String>,
@@ -54,7 +54,7 @@ pub struct Workload {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BuildSpec {
-    /// C files beside the `workload.toml`.
+    /// C files in the folder of the `workload.toml`.
     pub sources: Vec<String>,
     /// Libraries to link: names after `-l`.
     #[serde(default)]
@@ -62,7 +62,7 @@ pub struct BuildSpec {
     /// More compiler options, after the options for all guests.
     #[serde(default)]
     pub flags: Vec<String>,
-    /// Several programs from these sources: name of each form, with its additional options.
+    /// Several programs from these sources: the name of each form, with its additional options.
     #[serde(default)]
     pub forms: BTreeMap<String, Vec<String>>,
 }
@@ -114,7 +114,7 @@ pub fn alone(name: &str) -> Result<PathBuf> {
         let flags = workload.build.as_ref().map(|build| build.flags.clone());
         let bytes = workload.build(&program, &flags.unwrap_or_default(), &sysroot.compiler())?;
         let bytes = bytes.with_context(|| format!("guest {name}: nothing to build"))?;
-        // Replaces the program with debug information by the program without debug information.
+        // Replaces the program with its copy without debug information.
         fs::write(&program, bytes)?;
         Ok(())
     })?;

@@ -18,15 +18,15 @@ use base::toml_file;
 pub struct Spec {
     /// Packages that the root file system is made from.
     pub debian: Debian,
-    /// For each program, its path in the packages, by its path in the root file system.
+    /// Path of each program in the packages, by its path in the root file system.
     pub programs: BTreeMap<String, String>,
-    /// Names of files beside `root.toml`, by their paths in the root file system; all files are executable.
+    /// Names of files in the folder of `root.toml`, by their paths in the root file system; all files are executable.
     pub files: BTreeMap<String, String>,
     /// Commands that busybox provides.
     pub busybox: Busybox,
 }
 
-/// `[debian]`: packages, and where in Debian's archive they are.
+/// `[debian]`: packages, and their place in Debian's archive.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Debian {
@@ -42,7 +42,7 @@ pub struct Debian {
     pub assumed: Vec<String>,
 }
 
-/// `[busybox]`: names of busybox.
+/// `[busybox]`: commands that busybox provides.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Busybox {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Headers and C library for compiling and linking guests, unpacked beside a script that calls the cross compiler
-//! with them. They come from the suite of the root file system; the compiler's own C library comes from the suite of
-//! this machine.
+//! Headers and C library for compiling and linking guests, unpacked next to a script that calls the cross compiler with
+//! them. They come from the root file system's suite. The compiler's own C library comes from this machine's suite.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,12 +16,12 @@ use base::paths::shown;
 /// Name of the compiler's script, in `guest/root` and in each sysroot.
 const COMPILER: &str = "armel-gcc";
 
-/// Headers and C library in the cache, beside the compiler's script.
+/// Headers and C library in the cache, next to the compiler's script.
 pub struct Sysroot {
     dir: PathBuf,
     /// Hash of all inputs: packages, script and the version of the compiler.
     pub hash: String,
-    /// Packages that only compiling needs; without the C library's own package.
+    /// Packages that only compilation needs, without the package of the C library itself.
     pub packages: Vec<Deb>,
 }
 

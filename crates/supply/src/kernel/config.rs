@@ -103,7 +103,7 @@ pub fn took_effect(all: &[RequestedSymbol], config: &str) -> Result<()> {
     Ok(())
 }
 
-/// A whole configuration from the user.
+/// A complete configuration from the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Own {
     /// Path of the configuration, for messages.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The folder of a version, `linux/7.3`, and the folder of the version that it takes files from.
+//! The folder of a version, `linux/7.3`, and the folder of the version from which it takes files.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Out-of-tree modules: built against the kernel, and kept beside it as an archive that the kernel unpacks over the
-//! root file system.
+//! Out-of-tree modules. They are built against the kernel and stored next to it, as an archive that the kernel unpacks
+//! over the root file system.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::image::cpio::Archive;
 use crate::toolchain::{command, logged, output};
 use base::paths::{names_in, shown};
 
-/// Name of the archive, beside the kernel.
+/// Name of the archive in the kernel's folder.
 pub const ARCHIVE: &str = "modules.cpio";
 
 fn files(module: &Path) -> Vec<String> {

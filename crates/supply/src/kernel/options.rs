@@ -8,9 +8,9 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use base::suggest::did_you_mean;
 
-/// Options that a name may have.
+/// Maximum number of options in a name.
 const MOST: usize = 64;
-/// Longest text of one option.
+/// Maximum length of one option, in bytes.
 const LONGEST: usize = 100;
 
 /// Splits a name into the variant's name and the fragment for its options, sorted by symbol. The fragment of a name

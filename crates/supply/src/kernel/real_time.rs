@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Detects options that PREEMPT_RT excludes. Kconfig drops such options silently, and the kernel would not be the
+//! Detects options that PREEMPT_RT excludes. Kconfig drops such options silently, so the result would not be the
 //! requested kernel. Such an option is missing with PREEMPT_RT, and present in an otherwise equal configuration without
 //! PREEMPT_RT.
 

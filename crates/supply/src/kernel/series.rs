@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks a series of patches as a reviewer would. checkpatch accepts each patch. Each prefix of the series builds and
-//! boots. The whole series adds no sparse warning. With the series' options off, the kernel equals the unpatched
-//! kernel, byte by byte.
+//! Checks a series of patches as a reviewer would. A series has to meet four conditions. Each patch passes checkpatch.
+//! Each prefix of the series builds and boots. The complete series adds no sparse warning. With the series' options
+//! off, the kernel equals the unpatched kernel, byte by byte.
 //!
-//! All prefixes are built in one directory and in a smaller configuration (`configs/prefix.config`), so that a prefix
-//! compiles only what its last patch changed. The directory stays, with the hashes of the prefixes that passed. A
-//! stopped run continues where it stopped. After a change to a patch, only that patch and the patches after it are
-//! checked again.
+//! All prefixes are built in one directory and with a smaller configuration (`configs/prefix.config`), so that a build
+//! compiles only the code that the last patch of a prefix changed. The directory is kept, with the hashes of the
+//! prefixes that passed. A stopped run continues where it stopped. After a change to a patch, only that patch and the
+//! patches after it are checked again.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -75,7 +75,7 @@ pub fn variants(version: &str) -> Result<Vec<String>> {
 pub struct Passed<'a> {
     /// The test that a prefix has to pass; results of other tests do not count.
     pub test: &'a str,
-    /// Whether to forget all earlier results.
+    /// Whether to ignore all earlier results.
     pub forget: bool,
     /// Length of the first prefix to check, in patches. Shorter prefixes belong to another series, which has its own
     /// check.
@@ -228,7 +228,7 @@ impl Series<'_> {
         Ok(())
     }
 
-    /// Fails when the whole series adds a sparse warning to `before`, the warnings for the unpatched source.
+    /// Fails when the complete series adds a sparse warning to `before`, the warnings for the unpatched source.
     fn check_sparse(&self, before: &BTreeSet<String>) -> Result<()> {
         let mut new: Vec<String> = self.sparse()?.difference(before).cloned().collect();
         if self.before.is_some() {
@@ -246,7 +246,7 @@ impl Series<'_> {
         Ok(())
     }
 
-    /// Brings the tree to a prefix: reverts patches that do not belong to it, and applies patches that are missing.
+    /// Makes the tree contain exactly a prefix: reverts other patches, and applies missing ones.
     fn at(&self, prefix: &[Patch]) -> Result<()> {
         let applied = self.dir.join("applied");
         let names = paths::names_in(&applied, |path| Some(file_name(path)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shares objects between variants: Debian's ccache keeps each object under a hash of what was compiled, and a build
+//! Shares objects between variants: Debian's ccache keeps each object under a hash of its compiler input. A build
 //! reports how many objects it reused.
 //!
 //! Objects are built in a directory of the source's tree, so that the kernel's makefiles name all files relative to
@@ -57,8 +57,8 @@ pub fn by_ccache(make: &mut Command, prefix: &str, cache: &Path, results: &Path)
         .env("CCACHE_DIR", cache.join("ccache"))
         .env("CCACHE_MAXSIZE", SIZE)
         .env("CCACHE_STATSLOG", results)
-        // ccache compiles the preprocessed text that it has looked up, and does not preprocess again. A first build
-        // is a quarter faster, and the code is the same; only debug information could differ.
+        // ccache compiles the preprocessed text that it used for its lookup, and does not preprocess again. A first
+        // build is a quarter faster, and the code is the same; only debug information could differ.
         .env("CCACHE_NOCPP2", "1")
         // Objects contain no names of directories, see `-fdebug-prefix-map`.
         .env("CCACHE_NOHASHDIR", "1");

@@ -139,8 +139,8 @@ impl Source {
         }
     }
 
-    /// Returns the tree. Unpacks and patches Debian's package; a user's tree stays as it is. The cache keeps the
-    /// trees that were used last, because other configurations of the same source need them again.
+    /// Returns the tree. Unpacks and patches Debian's package; does not change a user's tree. The cache keeps the trees
+    /// that were used last, because other configurations of the same source need them again.
     pub fn tree(&self, chosen: &Chosen, log: &Path) -> Result<Tree> {
         let deb = match self {
             Source::Debian(deb) => deb,

@@ -22,7 +22,7 @@ use base::toml_file;
 /// Layouts of the code that a kernel's name can select, see `patches/layout`.
 pub const LAYOUTS: RangeInclusive<u32> = 1..=999;
 
-/// The whole file.
+/// Content of `kernel.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
@@ -48,7 +48,7 @@ pub struct SourceSpec {
     pub member: String,
     /// Suites of Debian's archive that may carry the package.
     pub suites: Vec<String>,
-    /// Only versions that begin with this are accepted.
+    /// Only versions that begin with this text are accepted.
     pub series: String,
     /// The version that the project was tested with.
     pub tested: String,
@@ -66,7 +66,7 @@ pub struct BuildSpec {
     pub prefix: String,
     /// The source of the device tree, relative to `kernel.toml`.
     pub dts: String,
-    /// Lines that a whole build prints, for the progress bar.
+    /// Number of lines that a complete build prints, for the progress bar.
     pub steps: u64,
 }
 
@@ -85,7 +85,7 @@ pub struct Variant {
     /// Names of files `configs/<name>.config`, in order.
     #[serde(default)]
     pub configs: Vec<String>,
-    /// Names of more such files, in order. Their values replace the values from `configs`.
+    /// Names of additional configuration files, in order. Their values replace the values from `configs`.
     #[serde(default)]
     pub overrides: Vec<String>,
     /// Names of directories `patches/<name>/`, in order.
@@ -97,7 +97,7 @@ pub struct Variant {
     /// The variant's device tree, if it differs from the device tree in `[build]`.
     #[serde(default)]
     pub dts: Option<String>,
-    /// Number of lines that a whole build of the variant prints, if it differs from the number in `[build]`.
+    /// Number of lines that a complete build of the variant prints, if it differs from the number in `[build]`.
     #[serde(default)]
     pub steps: Option<u64>,
     /// The variant's list of mutants, if it is not `mutants.toml`.
@@ -109,13 +109,14 @@ pub struct Variant {
     /// The core for which the variant is the default kernel, as board files name the core.
     #[serde(default)]
     pub default_for: Option<String>,
-    /// The variant with the configuration for prefixes of its series, if its own configuration needs the whole series.
+    /// The variant with the configuration for prefixes of its series, if its own configuration needs the complete
+    /// series.
     #[serde(default)]
     pub prefixes_as: Option<String>,
 }
 
 impl Variant {
-    /// Returns a key of this table that says how to build, if there is one.
+    /// Returns a key of this table that affects the build, if there is one.
     fn builds(&self) -> Option<&'static str> {
         let keys = [
             ("configs", &self.configs),
@@ -180,8 +181,8 @@ fn layout(name: &str) -> Result<(&str, u32)> {
     }
 }
 
-/// Finds `6.12/plain`, or `plain` of the first of [`versions`], below the directory `linux`. A name may have options
-/// of the configuration, `plain+RSEQ=y`. With `@3` at its end, it selects another layout of the code.
+/// Finds `6.12/plain`, or `plain` of the first version in [`versions`], below the directory `linux`. A name may have
+/// options of the configuration, `plain+RSEQ=y`. With `@3` at its end, it selects another layout of the code.
 pub fn choose(linux: &Path, name: &str) -> Result<Chosen> {
     let (name, layout) = layout(name)?;
     let (variant, options) = options::split(name)?;

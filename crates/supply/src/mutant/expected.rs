@@ -14,18 +14,18 @@ pub enum Late {
     Survives(String),
     /// Chance decides whether there is a report, with the reason.
     Chance(String),
-    /// This test makes a report, although no test does with random victims.
+    /// This test causes a report, although no test does so with random victims.
     Test(String),
 }
 
 /// Expected result for a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected<'a> {
-    /// This test makes a report.
+    /// This test causes a report.
     Test(&'a str),
-    /// The quick suite makes a report.
+    /// The quick suite causes a report.
     Suite,
-    /// The quick suite may make a report, with the reason why chance decides.
+    /// Chance decides whether the quick suite causes a report, with the reason.
     Chance(&'a str),
     /// No report, with the reason.
     Nothing(&'a str),

@@ -41,7 +41,7 @@ pub struct Experiment {
     #[serde(skip)]
     pub named: String,
     pub format: u32,
-    /// Title for lists and headings, one line.
+    /// One-line title, for lists and headings.
     pub title: String,
     /// Guest program.
     pub workload: String,
@@ -49,10 +49,10 @@ pub struct Experiment {
     #[serde(default)]
     pub programs: Option<Programs>,
     pub kernels: Vec<String>,
-    /// Kernels of this experiment alone, by name.
+    /// Kernels that only this experiment has, by name.
     #[serde(default, rename = "kernel")]
     pub own_kernels: OwnKernels,
-    /// Board time after which a point is stopped, seconds.
+    /// Board time after which a point is stopped, in seconds.
     pub limit_s: f64,
     /// Timed sections per point.
     #[serde(default = "one")]
@@ -66,7 +66,7 @@ pub struct Experiment {
     /// Plans for `--quick`, which replace `plan`.
     #[serde(default)]
     pub quick: Vec<Plan>,
-    /// Modes that are not run, with the reason.
+    /// Modes that are not run, each with the reason.
     #[serde(default)]
     pub not_applicable: Vec<NotApplicable>,
     /// Statements that the result must confirm.
@@ -75,7 +75,7 @@ pub struct Experiment {
     /// Figures at the top of the report.
     #[serde(default, rename = "headline")]
     pub headlines: Vec<Headline>,
-    /// Published figures shown beside the result.
+    /// Published figures that the report compares with the result.
     #[serde(default)]
     pub beside: Vec<PublishedComparison>,
     /// Instruments on the board.
@@ -385,7 +385,8 @@ fn parse(text: &str, path: &Path) -> Result<Experiment> {
     for list in ["plan", "quick"] {
         let plans = table.get(list).and_then(toml::Value::as_array);
         for plan in plans.into_iter().flatten() {
-            // serde takes every unknown key for an axis. A key whose value is not a list is more likely a misspelling.
+            // serde takes every unknown key for an axis. If its value is not a list, the key is more likely a
+            // misspelling.
             let entries = plan.as_table().into_iter().flatten();
             let scalars = entries.filter(|(_, value)| !value.is_array());
             let scalars: toml::Table = scalars.map(|(k, v)| (k.clone(), v.clone())).collect();

@@ -11,18 +11,18 @@ use results::runs::selection::Selection;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     pub quick: bool,
-    /// Replaces the seeds of the file.
+    /// Seeds that replace the seeds of the file.
     pub seeds: Option<Vec<u64>>,
-    /// Replaces the boards of the file; empty keeps them.
+    /// Boards that replace the boards of the file; empty keeps the boards of the file.
     pub boards: Vec<String>,
     /// Changed values of board keys. Each board runs twice: unchanged, and with these values. Without
     /// `boards`, they apply to the first board of the file.
     pub changes: Vec<Change>,
-    /// Points that run at the same time; 0 means one per processor.
+    /// Number of points that run at the same time; 0 means one per processor.
     pub jobs: usize,
     /// Limit of board time per point, in seconds; replaces the limit in the file.
     pub limit_s: Option<f64>,
-    /// Boots every board instead of using snapshots.
+    /// Whether every board boots instead of using a snapshot.
     pub fresh_boot: bool,
 }
 

@@ -17,7 +17,7 @@ use supply::kernel;
 struct OwnKernel {
     /// Name of the other kernel; it may have options of the configuration, like `6.12/plain+RSEQ=y`.
     of: String,
-    /// Words that follow the other kernel's own.
+    /// Words that follow the other kernel's command line.
     #[serde(default)]
     command_line: String,
 }
@@ -67,7 +67,7 @@ fn is_name(text: &str) -> bool {
     text.split('/').count() <= 2 && text.split('/').all(is_part)
 }
 
-/// The kernels of an experiment alone, by name.
+/// The kernels that only one experiment has, by name.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(transparent)]
 pub struct OwnKernels(BTreeMap<String, OwnKernel>);
@@ -79,8 +79,8 @@ impl OwnKernels {
         all.try_for_each(|(name, own)| own.check(name, kernels))
     }
 
-    /// Returns the name of the kernel that is built for a kernel of the experiment. A layout behind the name of one of its
-    /// own kernels is left out.
+    /// Returns the name of the kernel that is built for a kernel of the experiment. For a kernel that only the
+    /// experiment has, the result does not contain the layout at the end of its name.
     pub fn base<'a>(&'a self, name: &'a str) -> &'a str {
         let own = self.0.get(name.split('@').next().unwrap_or_default());
         own.map_or(name, |own| own.of.as_str())

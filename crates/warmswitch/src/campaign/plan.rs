@@ -34,7 +34,7 @@ pub struct Plan {
     /// samples of a figure.
     #[serde(default = "as_linked")]
     pub layouts: Vec<u32>,
-    /// Replaces the kernels of the experiment.
+    /// Kernels that replace the kernels of the experiment.
     pub kernels: Option<Vec<String>>,
     /// Values of each axis. They replace the word `{axis}` in the workload's command line. The first
     /// axis in alphabetical order changes slowest.

@@ -72,7 +72,7 @@ struct Started<'a> {
     e: &'a Experiment,
     parts: Parts,
     plan: Vec<Planned>,
-    /// In the plan's order.
+    /// Runs in the plan's order.
     runs: Vec<Option<Run>>,
     campaign: Campaign,
     limit_s: f64,
@@ -247,7 +247,7 @@ impl Parts {
     }
 }
 
-/// Points of a campaign that still have to run.
+/// The points of a campaign that still have to run.
 struct PendingPoints<'a, B: BoardBus> {
     e: &'a Experiment,
     kind: &'static dyn OutputKind,

@@ -121,7 +121,7 @@ impl<'a> Drawer<'a> {
         size.copied().unwrap_or(self.profile.pages[1])
     }
 
-    /// Chooses a random number of pages, which begin at the page that was chosen before.
+    /// Chooses a random number of pages for an op that begins at a page already chosen.
     fn count(&mut self, name: &str, at: (Option<u64>, u64), most: u64, whole: bool) -> u64 {
         let (slot, page) = at;
         if name.starts_with('m') || name == "z" {
@@ -206,7 +206,7 @@ impl<'a> Drawer<'a> {
         ops
     }
 
-    /// Chooses a few random kinds of ops for a sequence, so that some sequences do one thing over and over ("swarm
+    /// Chooses a few random kinds of ops for a sequence, so that some sequences repeat one kind of work ("swarm
     /// testing", Groce and others 2012).
     fn kinds(&mut self, weights: &'a Weights) -> Vec<(&'a String, u64)> {
         let mut all: Vec<_> = weighed(weights).collect();
@@ -221,7 +221,7 @@ impl<'a> Drawer<'a> {
         some
     }
 
-    /// Generates `count` random ops. Rights that an op takes away are often given back soon after.
+    /// Generates `count` random ops. After an op that takes rights away, another op often soon gives them back.
     fn body(&mut self, count: u64, weights: &'a Weights) -> Vec<String> {
         let kinds = self.kinds(weights);
         let mut ops = Vec::new();
@@ -282,7 +282,8 @@ impl<'a> Drawer<'a> {
             let at = fixed[starter] + self.random.below(rest + 1) as usize;
             let at = self.met(&sequences[starter], fixed[starter], at);
             sequences[starter].insert(at, start);
-            // The op after the start races with the new task. Giving up the processor after that op lets the task end.
+            // The op after the start races with the new task. If this task then gives up the processor, the new task
+            // can end.
             let behind = at + 2;
             if self.percent(self.grammar.draw.wait_percent) && behind <= sequences[starter].len() {
                 sequences[starter].insert(behind, "y".to_string());
@@ -292,8 +293,8 @@ impl<'a> Drawer<'a> {
         Program { sequences }
     }
 
-    /// Chooses where a task begins: mostly right before the next op that takes something away, so that the task runs
-    /// during that op.
+    /// Chooses where a task begins. Mostly, this is right before the next op that takes memory or rights away, so that
+    /// the task runs during that op.
     fn met(&mut self, ops: &[String], first: usize, at: usize) -> usize {
         let met = self.grammar.draw.met_percent;
         if !self.percent(met) {

@@ -61,17 +61,17 @@ pub struct Draw {
     pub favourite_percent: u64,
     /// Probability of page 0.
     pub first_page_percent: u64,
-    /// Otherwise, probability of a page at the end of the mapping.
+    /// Probability of a page at the end of the mapping, if page 0 was not chosen.
     pub last_pages_percent: u64,
     /// Probability that an op takes all pages of a mapping.
     pub whole_percent: u64,
-    /// Otherwise, probability that an op takes all pages from the chosen page on.
+    /// Probability that an op takes all pages from the chosen page on, if it does not take all pages of the mapping.
     pub rest_percent: u64,
-    /// Weights of a few words, some words and all words of a page.
+    /// Weights with which an op accesses a few words, some words or all words of a page.
     pub rings: [u64; 3],
-    /// Weights of three kinds of rights: none, read or run, and write.
+    /// Weights of three kinds of rights: no rights, read or execute, and write.
     pub rights: [u64; 3],
-    /// Probability that a later op soon gives back the rights that an op has taken away.
+    /// Probability that an op that takes rights away is soon followed by an op that gives them back.
     pub back_percent: u64,
     /// Probability that the task gives up the processor after the op that follows the start of another task.
     pub wait_percent: u64,

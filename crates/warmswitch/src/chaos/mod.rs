@@ -49,7 +49,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Interprets the words after `--`. The word `mm_chaos` alone means the seed's program.
+    /// Interprets the words after `--`. The single word `mm_chaos` means the seed's program.
     pub fn of(words: &[String]) -> Result<Command> {
         match words {
             [one] if one == MM_CHAOS => Ok(Command::Drawn(Box::new(Grammar::load()?))),
@@ -73,7 +73,7 @@ impl Command {
         }
     }
 
-    /// Returns what to type for a seed.
+    /// Returns the lines to type for a seed.
     pub fn work(&self, seed: u64) -> Result<SeedCommand> {
         match self {
             Command::Own(words) => {
@@ -92,7 +92,7 @@ impl Command {
         }
     }
 
-    /// Returns what to type for a seed with another program; `None` for the user's own command.
+    /// Returns the lines to type for a seed with another program; `None` for the user's own command.
     pub fn work_of(&self, seed: u64, program: &Program) -> Option<SeedCommand> {
         match self {
             Command::Own(_) => None,
@@ -116,7 +116,7 @@ impl Command {
     }
 }
 
-/// What to type for one seed.
+/// The lines to type for one seed.
 pub struct SeedCommand {
     pub typed: Typed,
     /// Zones of the kernel in which interrupts are more likely; empty for all zones.

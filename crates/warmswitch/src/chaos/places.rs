@@ -56,7 +56,7 @@ pub const ZONES: &[(&str, &[&str])] = &[
             "flush_cache_range",
         ],
     ),
-    // Moves pages.
+    // Functions that move pages.
     (
         "moves",
         &[
@@ -69,7 +69,7 @@ pub const ZONES: &[(&str, &[&str])] = &[
             "flush_cache_",
         ],
     ),
-    // Copies a process.
+    // Functions that copy a process.
     (
         "copies",
         &[
@@ -81,7 +81,7 @@ pub const ZONES: &[(&str, &[&str])] = &[
             "flush_cache_dup_mm",
         ],
     ),
-    // Takes rights away.
+    // Functions that take rights away.
     (
         "rights",
         &[
@@ -128,7 +128,7 @@ pub const ZONES: &[(&str, &[&str])] = &[
             "iter_file_splice_write",
         ],
     ),
-    // Accesses memory of other processes.
+    // Functions that access memory of other processes.
     (
         "others",
         &[
@@ -148,7 +148,7 @@ pub const ZONES: &[(&str, &[&str])] = &[
             "fcse_",
         ],
     ),
-    // Starts and ends a process.
+    // Functions that start or end a process.
     (
         "ends",
         &[
@@ -165,7 +165,7 @@ pub const ZONES: &[(&str, &[&str])] = &[
             "fcse_",
         ],
     ),
-    // Changes the address space.
+    // Functions that change the address space.
     (
         "switches",
         &[
@@ -189,7 +189,7 @@ pub const ZONES: &[(&str, &[&str])] = &[
             "__swap_",
         ],
     ),
-    // Maintains caches and TLB.
+    // Functions that maintain caches and TLB.
     (
         "maintains",
         &[

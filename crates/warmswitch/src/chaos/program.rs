@@ -139,7 +139,7 @@ impl Program {
     }
 }
 
-/// Reduces a program. It runs each candidate once and remembers those that do not fail.
+/// Reduces a program. It runs each candidate once, and remembers the candidates that do not fail.
 struct Reducer<'a> {
     fails: &'a mut dyn FnMut(&Program) -> Result<bool>,
     good: HashSet<String>,
@@ -158,8 +158,8 @@ impl Reducer<'_> {
         Ok(fails)
     }
 
-    /// Deletes ops by delta debugging (ddmin; Zeller and Hildebrandt, 2002): tries each part of the ops, then all but
-    /// each part, then finer parts, until no op can be deleted.
+    /// Deletes ops by delta debugging (ddmin; Zeller and Hildebrandt, 2002): tries each part of the ops alone, then all
+    /// other ops without this part, then smaller parts. It ends when no op can be deleted.
     fn shorten(&mut self, program: &Program) -> Result<Program> {
         let mut kept: Vec<usize> = (0..program.ops()).collect();
         let program_of = |kept: &[usize]| {
@@ -201,7 +201,8 @@ impl Reducer<'_> {
         Ok(program_of(&kept))
     }
 
-    /// Makes numbers smaller, one at a time. A program that the interpreter refuses counts as one that does not fail.
+    /// Makes numbers smaller, one at a time. A program that the interpreter rejects counts as a program that does not
+    /// fail.
     fn lessen(&mut self, mut program: Program) -> Result<Program> {
         for sequence in 0..program.sequences.len() {
             for op in 0..program.sequences[sequence].len() {

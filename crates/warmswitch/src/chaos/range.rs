@@ -13,7 +13,7 @@ pub struct Seeds {
     pub to: u64,
 }
 
-/// Maximum number of seeds in a range: days of work, at one second per seed.
+/// Maximum number of seeds in a range. At one second per seed, they take days.
 const MOST: u64 = 1_000_000;
 
 impl FromStr for Seeds {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs many seeds on all processors. A hang is a result, too.
+//! Runs many seeds on all processors. A hang also counts as a result.
 
 use std::cell::LazyCell;
 use std::ops::Deref;
@@ -32,9 +32,9 @@ pub struct Campaign<'a> {
     pub suppressions: &'a [Suppression],
     pub vmlinux: Option<&'a std::path::Path>,
     pub limit_s: f64,
-    /// A seed's run ends at its first report that no suppression covers.
+    /// Whether a seed's run ends at its first report that no suppression covers.
     pub first_only: bool,
-    /// Leaves out the seeds after the first seed with a report.
+    /// Whether to leave out the seeds after the first seed with a report.
     pub until_report: bool,
     pub jobs: usize,
 }

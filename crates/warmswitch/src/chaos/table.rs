@@ -97,7 +97,7 @@ impl<'a> Summary<'a> {
         )
     }
 
-    /// Renders the whole summary as JSON.
+    /// Renders the complete summary as JSON.
     pub fn json(&self, seeds: Seeds) -> Value {
         let causes = self.causes.iter().map(|(cause, seeds)| {
             json!({

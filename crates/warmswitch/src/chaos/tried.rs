@@ -52,7 +52,7 @@ pub struct Tried {
     pub ended: String,
     /// Status of the command.
     pub status: Option<i32>,
-    /// Where the seed hung, or what stopped it.
+    /// Place where the seed hung, or the reason why it stopped.
     pub place: Option<String>,
     /// Causes of the reports that no suppression covers.
     pub reports: Vec<Cause>,

@@ -2,10 +2,10 @@
 //! Baselines: how many reports each suppression covers for a kernel and a command
 //! (`linux/<series>/coherence-baselines.toml`).
 //!
-//! A repeated run gives the same counts. In another kernel of a bisection, code and data lie elsewhere. Other lines are
-//! then still in a cache when something goes wrong, and the counts differ. Runs with several victim seeds measure this
-//! difference. A baseline holds the lowest and the highest count of those runs. It allows the highest count plus the
-//! difference between the two counts.
+//! A repeated run gives the same counts. In another kernel of a bisection, code and data have other addresses. When
+//! something goes wrong, other lines are then in the caches, and the counts differ. Runs with several victim seeds
+//! measure this difference. A baseline holds the lowest and the highest count of those runs. It allows the highest
+//! count plus the difference between the two counts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ use super::suppress::{SERIES, Suppression, list};
 use base::paths::{shown, write_atomically};
 use base::toml_file;
 
-/// File with the recorded baselines of a series, beside the kernels of the series.
+/// File with the recorded baselines of a series, in the folder of the series.
 const FILE: &str = "coherence-baselines.toml";
 /// Comment at the start of a baseline file.
 const HEAD: &str = "# SPDX-License-Identifier: GPL-2.0-only
@@ -58,9 +58,9 @@ pub struct Baseline {
     board: String,
     victims: String,
     command: String,
-    /// Number of runs behind the figures.
+    /// Number of runs that the figures come from.
     pub runs: usize,
-    /// Figures for each suppression, by its name. A suppression without an entry covered nothing.
+    /// Figures for each suppression, by its name. A suppression without an entry covered no reports.
     #[serde(default)]
     pub suppressed: BTreeMap<String, Covered>,
 }
@@ -72,7 +72,7 @@ struct List {
     baseline: Vec<Baseline>,
 }
 
-/// What a suppression covered in one run.
+/// Number of reports that a suppression covered in one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// Number of different reports.
@@ -81,10 +81,10 @@ pub struct Count {
     pub times: u64,
 }
 
-/// What each suppression covered in a run, by the suppression's name.
+/// Number of reports that each suppression covered in a run, by the suppression's name.
 pub type Counts = BTreeMap<String, Count>;
 
-/// Counts what each suppression covered in a run.
+/// Counts the reports that each suppression covered in a run.
 pub fn counts(groups: &[Group], suppressions: &[Suppression]) -> Counts {
     let mut counts = Counts::new();
     for group in groups {

@@ -25,7 +25,7 @@ use results::runs::markers::Typed;
 use session::console::{self, AfterStop, Console, StopHandler};
 use suppress::Suppression;
 
-/// What to run, and when to stop.
+/// The command to run, and the conditions to stop.
 pub struct Plan<'a> {
     /// Command to type; `None` checks only the boot.
     pub command: Option<&'a Typed>,
@@ -157,7 +157,7 @@ pub fn check_twice(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<(F
     let start_s = cpu_s();
     let mut machine = Machine::new(board.clone(), boot)?;
     let (no_judge, cycles) = (Judge(|_: &Machine| Ok(())), findings.cycles);
-    // The first run has given the reason for its end; here only the cycle matters.
+    // The first run has already given the reason for its end. Here, only the cycle matters.
     let ended = session(&mut machine, no_judge, cycles, plan.command, plan.limit_s);
     let off_s = cpu_s() - start_s;
     let now = machine.now();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs every mutant under the checker: does a report show that the mutant takes an operation out of the kernel?
+//! Runs every mutant under the checker. A mutant takes an operation out of the kernel, and a report should show that.
 //!
 //! If the list gives a test for a mutant, that test runs until the checker makes a report of the expected kind. A
 //! mutant that should survive runs the quick suite, in which the checker must make no report.
@@ -46,7 +46,7 @@ pub struct Suite<'a> {
     pub vmlinux: Option<&'a Path>,
     /// [`Plan::pages`].
     pub pages: Option<PageFunctions>,
-    /// Suppressions of the known reports that the whole suite causes on the unpatched kernel.
+    /// Suppressions of the known reports that the complete suite causes on the unpatched kernel.
     pub suppressions: &'a [Suppression],
     /// Number of mutants that run at the same time.
     pub jobs: usize,

@@ -42,7 +42,7 @@ impl Names {
         &self.symbols
     }
 
-    /// Returns whether no function of the kernel has a name.
+    /// Returns whether the kernel's functions have no names.
     pub fn are_none(&self) -> bool {
         self.symbols.is_empty()
     }
@@ -59,7 +59,7 @@ impl Names {
         name[..end].to_string()
     }
 
-    /// Returns who used the data of a report: a function as [`Names::function`] names it, or a bus master.
+    /// Returns the user of a report's data: a function as [`Names::function`] names it, or a bus master.
     pub fn user_of(&self, report: &Report) -> String {
         match report.access {
             Access::Dma { master } => format!("bus master {master}"),
@@ -67,7 +67,7 @@ impl Names {
         }
     }
 
-    /// Returns who wrote the newest data of a report, as [`Names::user_of`] does.
+    /// Returns the writer of a report's newest data, in the same form as [`Names::user_of`].
     pub fn writer_of(&self, report: &Report) -> String {
         match report.writer.path {
             Written::Dma => "a bus master".to_string(),
@@ -108,7 +108,7 @@ impl Names {
         ranges.map(|((at, _), end)| *at..end).collect()
     }
 
-    /// Returns `function+0x10` and `file:line`, as far as they are known.
+    /// Returns `function+0x10` and `file:line`, as far as the two are known.
     pub fn symbol_and_line(&self, pc: u32) -> (Option<String>, Option<String>) {
         if pc < self.symbols.kernel() {
             return (None, None);
@@ -116,7 +116,7 @@ impl Names {
         (self.symbols.name(pc), self.line(pc))
     }
 
-    /// Returns `0xc0010768 function+0x10 (file:line)`, as far as it is known.
+    /// Returns `0xc0010768 function+0x10 (file:line)`, as far as the parts are known.
     pub fn place(&self, pc: u32) -> String {
         if pc < self.symbols.kernel() {
             return format!("{pc:#010x} in user land");

@@ -9,7 +9,7 @@ use watch::checker::{Moment, PageMoves, Report};
 use super::render::Style;
 
 impl Style<'_> {
-    /// Adds the callers of the allocation, and who freed the page.
+    /// Adds the callers of the allocation, and the function that freed the page.
     pub(super) fn page(&self, text: &mut String, report: &Report) {
         let Some(PageMoves { freed, given }) = &report.page else {
             return;

@@ -14,7 +14,7 @@ use super::words::{
     kind_words, mask, mode, movement, physical, place, place_json, process, through, what, width,
 };
 
-/// What the rendering of a report needs.
+/// Inputs for the rendering of a report.
 pub struct Style<'a> {
     /// Names of functions and lines.
     pub names: &'a Names,
@@ -27,7 +27,7 @@ pub struct Style<'a> {
 /// Maximum number of callers shown by name alone. The first caller, which has address and line, does not count.
 const CALLERS: usize = 9;
 
-/// In place of a replay command.
+/// Text in place of a replay command.
 const NO_REPLAY: &str = "none, because no instruction made the access";
 
 impl Style<'_> {
@@ -175,7 +175,7 @@ impl Style<'_> {
         format!("cycle {cycle}, {seconds:.6} s of board time")
     }
 
-    /// Describes the data that was used, the addresses through which it was used, and its old and newest value.
+    /// Describes the used data, the addresses through which it was used, and its old and newest values.
     fn used(&self, report: &Report) -> String {
         let width = width(report.width);
         let (mva, pa) = (report.mva, report.pa);

@@ -11,8 +11,8 @@ use results::runs::markers::Typed;
 
 use super::{Judge, RunEnd, session};
 
-/// The machine runs the last core cycles before the report instruction by instruction. This is the number of these
-/// cycles. No single instruction takes this long.
+/// Number of core cycles before the report in which the machine executes one instruction at a time. No single
+/// instruction takes this long.
 const BEFORE: u64 = 20_000;
 
 /// End of the error message for a place that does not belong to the run.
@@ -85,7 +85,7 @@ impl At {
         self.cycle.saturating_sub(BEFORE)
     }
 
-    /// Refuses a run that ended before [`At::near`].
+    /// Rejects a run that ended before [`At::near`].
     pub fn check_that_it_came_near(self, ended: Option<RunEnd>, now: u64) -> Result<()> {
         match ended {
             Some(RunEnd::Limit | RunEnd::BootLimit) if now >= self.near() => Ok(()),

@@ -25,51 +25,54 @@ pub struct Suppression {
     /// Kinds of report, by [`ReportKind::name`].
     pub wrong: Vec<String>,
     /// Functions that used the data, without compiler suffixes; `user` for user land. An entry with this key covers no
-    /// line that was written back to make room, because any access may evict such a line, and no read by a bus master. Here and below, `f < g` means
-    /// `f`, or its caller `g` where the compiler inlined `f` into `g`.
+    /// line that was written back to make room, because any access may evict such a line. It also covers no read by a
+    /// bus master. Here and in other keys, `f < g` means `f`, or its caller `g` where the compiler inlined `f` into
+    /// `g`.
     #[serde(default)]
     pub access: Vec<String>,
-    /// The access is an instruction fetch.
+    /// Whether the access must be an instruction fetch.
     #[serde(default)]
     pub fetched: bool,
     /// Direct or indirect callers of the function that used the data; one must match.
     #[serde(default)]
     pub used_in: Vec<String>,
-    /// Functions that wrote the newest value.
+    /// Functions that wrote the newest data.
     #[serde(default)]
     pub writer: Vec<String>,
     /// Direct or indirect callers of the writer; one must match.
     #[serde(default)]
     pub called_by: Vec<String>,
-    /// Callers of the writer that have not returned when the data is used; one must match.
+    /// Callers of the writer that had not returned when the data was used; one must match.
     #[serde(default)]
     pub running: Vec<String>,
-    /// The system call that used the data began before the newest data was written, so it may see either value.
+    /// Whether the system call that used the data must have begun before the newest data was written. Such a call may
+    /// see either value.
     #[serde(default)]
     pub overlapping: bool,
-    /// The access used a cached, read-only page that was mapped before its memory was written past the cache.
+    /// Whether the access must have used a cached, read-only page that was mapped before its memory was written past
+    /// the cache.
     #[serde(default)]
     pub private_view: bool,
     /// Where the newest data was when the old data was used.
     #[serde(default)]
     pub newest: Option<Place>,
-    /// When the line or TLB entry that was used was filled, relative to the write of the newest data.
+    /// When the used line or TLB entry was filled, relative to the write of the newest data.
     #[serde(default)]
     pub filled: Option<Filled>,
-    /// The line that was used was already dirty when the newest data was written.
+    /// Whether the used line must have been dirty already when the newest data was written.
     #[serde(default)]
     pub dirty_before: bool,
-    /// User land may only read the page that was used.
+    /// Whether user land must have only read access to the used page.
     #[serde(default)]
     pub read_only: bool,
-    /// `true`: the writer's address still leads to the data, and user land may write there. `false`: it leads elsewhere
-    /// or nowhere.
+    /// With `true`, the writer's address must still lead to the data, and user land must be allowed to write there.
+    /// With `false`, the address must lead elsewhere or nowhere.
     #[serde(default)]
     pub writer_maps: Option<bool>,
-    /// The line that was used holds other memory, because the mapping of its address changed.
+    /// Whether the used line must hold other memory, because the mapping of its address changed.
     #[serde(default)]
     pub remapped: bool,
-    /// The newest descriptor and the descriptor that was used differ only in their permissions.
+    /// Whether the newest and the used descriptor must differ only in their permissions.
     #[serde(default)]
     pub permissions_only: bool,
     /// Functions that the writer's callers called next, after the write; one must match.
@@ -96,7 +99,7 @@ pub struct Suppression {
     /// report.
     #[serde(default)]
     pub no_mutant: Option<String>,
-    /// Series of patches that fixes the bug; the entry does not apply to kernels with this series.
+    /// Patch series that fixes the bug. The entry does not apply to kernels with this series.
     #[serde(default)]
     pub mended_by: Option<String>,
     /// Reason why these reports are left out.
@@ -113,7 +116,7 @@ pub enum Place {
     Memory,
 }
 
-/// When the line or the TLB entry that was used was filled.
+/// When the used line or TLB entry was filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Filled {
@@ -258,7 +261,7 @@ impl Suppression {
     }
 }
 
-/// Splits `f(r2 & 4)` into the function and the bits of its argument, one of which must be set.
+/// Splits `f(r2 & 4)` into the function and the bits of its argument. One of these bits must be set.
 fn with_bits(text: &str) -> (&str, Option<Bits>) {
     let Some((name, rest)) = text.split_once('(') else {
         return (text, None);
@@ -329,7 +332,7 @@ pub fn of_kernel(name: &str) -> Result<Vec<Suppression>> {
     Ok(all)
 }
 
-/// Returns the path of a list beside the kernels of a series.
+/// Returns the path of a list in the folder of a series.
 pub fn list(series: &str, file: &str) -> PathBuf {
     root().join("linux").join(series).join(file)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the reports that entries cover, and of refused entries.
+//! Tests of the reports that entries cover, and of rejected entries.
 
 use std::fs;
 

@@ -18,7 +18,7 @@ use results::figures::statistics::Summary;
 use results::render::grid::Grid;
 use session::qemu::version;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "CONTRIBUTING.md",
     examples: &[
@@ -30,10 +30,10 @@ pub const HELP: Help = Help {
     ],
 };
 
-/// Measure the simulator's speed on fixed guests, beside QEMU's if installed
+/// Measure the simulator's speed on fixed guests, and QEMU's speed if QEMU is installed
 #[derive(clap::Args)]
 pub struct Args {
-    /// Number of repetitions; the best counts
+    /// Number of repetitions; the best one counts
     #[arg(long, value_name = "N", default_value_t = 3)]
     repeat: u32,
     /// QEMU's cache plugin (libcache.so), if it is not installed with the other plugins

@@ -8,7 +8,7 @@
 //! prompt again and no input is left ([`prompt`]). Output to a file or pipe has no escape sequences.
 //!
 //! The run also ends when the guest resets the board, panics or halts, and at the limit. Board time stands still while
-//! the board sleeps until a key arrives; the host time of this wait counts towards the limit.
+//! the board sleeps until a key arrives; the host time of this wait counts against the limit.
 
 mod prompt;
 
@@ -36,9 +36,9 @@ use supply::symbols::Symbols;
 
 /// Board time between two checks for input, in seconds.
 const SLICE_S: f64 = 0.005;
-/// The guest counts as waiting after this much board time without output or work, in seconds.
+/// Board time without output or work after which the guest counts as waiting, in seconds.
 const QUIET_S: f64 = 2.0;
-/// Input is typed after this much quiet board time, even without a prompt; in seconds.
+/// Quiet board time after which input is typed even without a prompt, in seconds.
 const LONG_QUIET_S: f64 = 10.0;
 /// A slice counts as work if less than this share of it is idle.
 const IDLE: f64 = 0.9;
@@ -47,7 +47,7 @@ const UNWATCHED_LIMIT_S: f64 = 300.0;
 /// Ctrl-A: the next key is a command to this program.
 const ESCAPE: u8 = 0x01;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/use/GUESTS.md",
     examples: &[
@@ -149,7 +149,7 @@ pub fn power_on(target: &Target, cmdline: &[String]) -> Result<(Machine, Option<
     Ok((machine, prepared.files.vmlinux))
 }
 
-/// Reads standard input on a thread of its own. The channel closes at the end of input.
+/// Reads standard input on a separate thread. The channel closes at the end of input.
 fn keyboard() -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
@@ -185,7 +185,7 @@ struct Console {
     leave: bool,
     limit_s: f64,
     input: Receiver<Vec<u8>>,
-    /// Set only on a terminal.
+    /// Raw mode of the terminal; set only on a terminal.
     raw: Option<RawMode>,
     /// Whether the last key was Ctrl-A.
     escape: bool,
@@ -234,7 +234,7 @@ impl Console {
             if !self.typed && markers::is_half_unpacked(self.machine.console_log()) {
                 return Ok(Ending::Over(Over::HalfUnpacked));
             }
-            // The writer of an open pipe gets as much time as a user at a terminal.
+            // The writer of an open pipe has as much time as a user at a terminal.
             let may_type = self.raw.is_some() || !self.input_ended && self.held.is_empty();
             if may_type && idle >= IDLE {
                 let ahead = pace.ahead(&self.machine);

@@ -12,7 +12,7 @@ use crate::command::examples::Help;
 use supply::image::Programs;
 use supply::toolchain::command;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/use/GUESTS.md",
     examples: &[
@@ -43,7 +43,7 @@ pub struct Args {
     arguments: Vec<OsString>,
 }
 
-/// Replaces this process by the compiler.
+/// Replaces this process with the compiler.
 pub fn execute(args: &Args) -> Result<Outcome> {
     let compiler = args.programs.compiler()?;
     let mut compile = command(&compiler);

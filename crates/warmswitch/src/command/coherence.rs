@@ -42,7 +42,7 @@ use supply::mutant::{self, Mutant};
 /// Default of `--limit` without chaos, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/use/COHERENCE.md, docs/use/CHAOS.md",
     examples: &[
@@ -75,12 +75,12 @@ pub struct Args {
     /// Run every mutant of the kernel's list with the test that its entry names, and print a table
     #[arg(long, conflicts_with_all = ["limit", "keep_going", "bisect", "tap", "linux"])]
     all_mutants: bool,
-    /// Number of mutants, of chaos seeds or of a baseline's runs at a time [default: one per processor]
+    /// Number of mutants, chaos seeds or baseline runs that run at the same time [default: one per processor]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
     /// Limit of board time for the command, in seconds [default: 300, with chaos 30]
     ///
-    /// It is no error to reach a limit that you give. It is an error to reach the default of 300 s. With chaos, a run
+    /// Reaching a limit that you give is not an error. Reaching the default of 300 s is an error. With chaos, a run
     /// that reaches the limit counts as a hang.
     #[arg(long, value_name = "SECONDS")]
     limit: Option<f64>,
@@ -96,7 +96,7 @@ pub struct Args {
     /// Run to a report's instruction, without the checker, and wait for gdb there; @FILE names a file with the report
     #[arg(long, value_name = "PC@CYCLE|@FILE", conflicts_with_all = ["all_mutants", "json", "tap"])]
     gdb: Option<At>,
-    /// TCP port for --gdb, on this machine only; 0 takes a free one
+    /// TCP port for --gdb, on this machine only; 0 takes a free port
     #[arg(
         long,
         value_name = "PORT",
@@ -105,7 +105,7 @@ pub struct Args {
         conflicts_with = "stdio"
     )]
     port: u16,
-    /// With --gdb: speak with gdb over standard input and output; tell gdb `set remotetimeout 300` first
+    /// With --gdb: talk to gdb over standard input and output; type `set remotetimeout 300` in gdb first
     #[arg(long, requires = "gdb")]
     stdio: bool,
     /// Run the same cycles again without the checker, and compare the host's processor time
@@ -184,8 +184,8 @@ impl Request<'_> {
         if args.jobs == Some(0) {
             bail!("--jobs 0: use 1 or more");
         }
-        // These conflicts are not declared to clap: if --gdb conflicted with a given option, clap would accept --stdio
-        // without --gdb.
+        // These conflicts are not declared to clap, because clap would then accept --stdio without --gdb if --gdb
+        // conflicted with a given option.
         let without_effect = [
             ("limit", args.limit.is_some()),
             ("keep-going", args.keep_going),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch compare`: the main job. It builds missing kernels, measures the cost of a change of address space with
-//! and without FCSE, prints the tables and writes one report.
+//! `warmswitch compare`: the main job. Builds missing kernels, measures the cost of a change of address space with and
+//! without FCSE, prints the tables, and writes one report.
 
 use std::path::PathBuf;
 
@@ -44,7 +44,7 @@ pub fn experiments() -> Vec<String> {
 /// Experiment whose worst latencies are broken down.
 const EXPLAINED: &str = "cyclictest";
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "README.md, docs/understand/METHOD.md",
     examples: &[
@@ -64,13 +64,14 @@ pub const HELP: Help = Help {
 pub struct Args {
     #[command(flatten)]
     how: How,
-    /// Measure also on the papers' own cores, in quick form, instead of showing the records; builds their kernels
+    /// Also measure on the cores of the papers, in quick form, instead of showing the records; builds kernels for these
+    /// cores
     #[arg(long)]
     cores: bool,
     /// Break down the worst latency of each kernel; repeats three runs of cyclictest for that
     #[arg(long)]
     explain: bool,
-    /// Show a machine of yours beside the boards, from a file with its results; may be given several times
+    /// Compare one of your machines with the boards, from a file with its results; may be given several times
     ///
     /// The file is the output of `warmswitch host`, `warmswitch-target`, cyclictest, rtla timerlat, hackbench or
     /// lmbench, or a boot log (docs/use/HOST.md).
@@ -188,7 +189,7 @@ fn cores_of<'a>(materials: &[Material], papers: &'a Papers) -> Vec<Cores<'a>> {
     all
 }
 
-/// Prints figures of other machines beside each experiment, and fits the board `nearest` to their memory figures.
+/// Compares figures of other machines with each experiment, and fits the board `nearest` to their memory figures.
 ///
 /// Adds the tables to the materials. Returns the parts that do not belong to a measured experiment.
 fn beside(machines: &[Machine], materials: &mut [Material], nearest: &str) -> Vec<Part> {

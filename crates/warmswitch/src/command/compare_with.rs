@@ -10,14 +10,14 @@ use host::import::machine::Machine;
 use results::figures::figure::Measured;
 use results::render::part::Part;
 
-/// A table beside an experiment's figures.
+/// A table that belongs to an experiment's figures.
 pub struct ComparedTable {
     pub experiment: &'static str,
     from_record: bool,
     pub part: Part,
 }
 
-/// Tables of a machine's figures beside the boards' figures.
+/// Tables that compare a machine's figures with the boards' figures.
 #[derive(Default)]
 pub struct Comparison {
     pub placed: Vec<ComparedTable>,
@@ -25,8 +25,8 @@ pub struct Comparison {
     pub notes: Vec<String>,
 }
 
-/// Returns tables beside each experiment that measures the same figures. `measured` returns the figures of an
-/// experiment that were measured here.
+/// Returns a table for each experiment that measures the same figures. `measured` returns the figures of an experiment
+/// that were measured here.
 pub fn beside<'a>(
     machine: &Machine,
     measured: impl Fn(&str) -> Option<&'a [Measured]>,

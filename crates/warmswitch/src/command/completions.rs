@@ -8,7 +8,7 @@ use super::examples::cli;
 use crate::Outcome;
 use crate::command::examples::Help;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "README.md",
     examples: &[(

@@ -27,7 +27,7 @@ use session::target::{Given, Target};
 /// Default of `--limit`, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/log/REACHED.md",
     examples: &[(
@@ -45,7 +45,7 @@ pub struct Args {
     /// Limit of board time for the command, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = LIMIT_S)]
     limit: f64,
-    /// Write the reached places, with those of --with
+    /// Write the reached places to this file, including the places from --with
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
     /// Add the reached places of an earlier run of the same kernel; may be given several times

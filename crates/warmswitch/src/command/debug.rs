@@ -18,7 +18,7 @@ use base::paths::shown;
 use session::target::Target;
 use supply::symbols::Symbols;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/use/DEBUG.md",
     examples: &[(
@@ -35,10 +35,10 @@ pub struct Args {
     /// Kernel command line, instead of warmswitch's own
     #[arg(last = true, value_name = "CMDLINE")]
     cmdline: Vec<String>,
-    /// TCP port to listen on, on this machine only; 0 takes a free one
+    /// TCP port to listen on, on this machine only; 0 takes a free port
     #[arg(long, value_name = "PORT", default_value_t = 1234)]
     port: u16,
-    /// Speak with gdb over standard input and output; in gdb: `target remote | warmswitch debug --stdio`
+    /// Talk to gdb over standard input and output; in gdb: `target remote | warmswitch debug --stdio`
     #[arg(long, conflicts_with = "port")]
     stdio: bool,
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The end of each verb's `--help`: examples, and the name of the document.
+//! Text at the end of each verb's `--help`: examples, and the name of the document.
 
 use clap::{Command, CommandFactory as _};
 
-/// The end of a verb's `--help`.
+/// Text at the end of a verb's `--help`.
 pub struct Help {
     /// Documents, separated by commas.
     pub documents: &'static str,

@@ -27,10 +27,10 @@ pub struct Asks {
     /// Boards, by name or file, instead of the experiment's; each runs the experiment's first plan
     #[arg(long, value_name = "BOARD", value_delimiter = ',')]
     board: Vec<String>,
-    /// Add each board with another value of a key, such as caches.dcache_bytes=32K
+    /// Add a copy of each board with another value of a key, such as caches.dcache_bytes=32K
     ///
-    /// The unchanged board stays, so that the results stand side by side. Without --board, the change applies to the
-    /// experiment's first board. `warmswitch list keys` prints the keys.
+    /// The unchanged boards run, too, for comparison. Without --board, the change applies to the experiment's first
+    /// board. `warmswitch list keys` prints the keys.
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
     set: Vec<Change>,
 }
@@ -63,7 +63,8 @@ impl Asks {
 /// Options that select the stored campaign of `table` and `report`.
 #[derive(clap::Args)]
 pub struct Stored {
-    /// Show the campaign of the experiment's full plan [default: without this and the options below, the last campaign]
+    /// Show the campaign of the experiment's full plan [default: the last campaign, without this option and the options
+    /// below]
     #[arg(long, conflicts_with = "quick")]
     full: bool,
     #[command(flatten)]

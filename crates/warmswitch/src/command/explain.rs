@@ -10,7 +10,7 @@ use crate::explain::latency_choice::LatencyChoice;
 use crate::explain::output::{self, ChargedRun, OutputOptions};
 use crate::explain::{ready, rerun, run_snapshots, worst};
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/use/EXPLAIN.md",
     examples: &[
@@ -39,10 +39,10 @@ pub struct Args {
     /// Break down only latency K, counted from 0 in order of time
     #[arg(long, value_name = "K", conflicts_with = "worst")]
     sample: Option<usize>,
-    /// Print only the latencies, not the tables of the whole run
+    /// Print only the latencies, not the tables of the complete run
     ///
-    /// Repeats each latency from the last snapshot before it. Only an earlier `explain` of the run leaves these
-    /// snapshots: without them, the whole run is repeated and printed.
+    /// Repeats each latency from the last snapshot before it. An earlier `explain` of the run makes these snapshots.
+    /// Without snapshots, the complete run is repeated and printed.
     #[arg(long, conflicts_with_all = ["timed", "folded", "callgrind", "perfetto"])]
     only: bool,
     #[command(flatten)]

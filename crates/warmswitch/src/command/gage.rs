@@ -15,7 +15,7 @@ use results::outputs;
 use results::render::grid::Grid;
 use supply::image::guest;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/understand/METHOD.md",
     examples: &[(

@@ -31,7 +31,7 @@ use supply::symbols::Symbols;
 /// Default of `--limit`, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/use/GUESTS.md",
     examples: &[
@@ -73,7 +73,7 @@ pub struct Args {
     counters: bool,
     /// Interrupt the command at moments that this seed draws, and switch to another of its tasks (docs/use/CHAOS.md)
     ///
-    /// The command `mm_chaos` alone is the seed's random program.
+    /// The command `mm_chaos` without arguments runs the seed's random program.
     #[arg(long, value_name = "SEED", conflicts_with_all = ["qemu", "fetch"])]
     chaos: Option<u64>,
     /// Boot, instead of restoring a snapshot of an earlier boot

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch host`: runs the boards' measurements on this machine, and measures what I/O permissions cost on x86.
+//! `warmswitch host`: runs the boards' measurements on this machine, and measures the cost of I/O permissions on x86.
 
 pub mod calibrate;
 mod cyclic;
@@ -36,7 +36,7 @@ const HZ: u32 = 1000;
 const PERIOD_US: u32 = 500;
 const TURNS: u32 = 2000;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/use/HOST.md",
     examples: &[
@@ -64,7 +64,7 @@ struct Common {
     /// Print the result as JSON, with raw samples and set-up
     #[arg(long)]
     json: bool,
-    /// Keep the machine busy during the measurement, as the boards' experiments do
+    /// Keep the machine busy during the measurement, with a load from the boards' experiments
     #[arg(long, value_name = "LOAD", value_enum)]
     load: Option<load::Kind>,
 }
@@ -86,7 +86,7 @@ impl Common {
 struct Measure {
     #[command(flatten)]
     common: Common,
-    /// Measure for seconds, instead of minutes
+    /// Measure for seconds instead of minutes
     #[arg(long)]
     quick: bool,
 }
@@ -141,7 +141,7 @@ enum Tool {
         /// Address of a machine that runs `udp_reply SECONDS OUR-ADDRESS` [default: this machine]
         #[arg(long, value_name = "IP")]
         to: Option<Ipv4Addr>,
-        /// Requests per second, with a jitter of a tenth
+        /// Requests per second, with a jitter of 10 %
         #[arg(long, value_name = "N", default_value_t = HZ, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         hz: u32,
     },
@@ -164,7 +164,7 @@ enum Tool {
         #[arg(long, value_name = "FILE", default_value = "/dev/uio0")]
         device: PathBuf,
     },
-    /// Our programs compared with cyclictest, perf and hackbench, run in turn: do the figures agree?
+    /// Comparison of our programs with cyclictest, perf and hackbench, which run in turn
     Beside {
         #[command(flatten)]
         common: Common,
@@ -175,17 +175,16 @@ enum Tool {
         #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=3600))]
         seconds: u32,
     },
-    /// All tools that need nothing but this machine, one after the other
+    /// All tools that need only this machine, one after the other
     All(Measure),
-    /// Cost of ioperm() and iopl() at a task switch, beside the mail of 2004 (x86)
+    /// Cost of ioperm() and iopl() at a task switch, compared with the mail of 2004 (x86)
     Ioperm {
         #[command(flatten)]
         common: Common,
         /// Turns per case
         #[arg(long, value_name = "N", default_value_t = TURNS, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         turns: u32,
-        /// Count instructions under Debian's amd64 kernel in qemu-system-x86_64; the counts show the shape of the
-        /// results and are not times
+        /// Count instructions under Debian's amd64 kernel in qemu-system-x86_64, instead of measuring times
         #[arg(long)]
         qemu: bool,
     },
@@ -197,8 +196,8 @@ enum Tool {
     Build(target::Build),
     /// Read a log of `warmswitch-target`, or the output of another measuring program
     ///
-    /// Results of `warmswitch-target` are kept as if they had been measured here. Results of other programs are
-    /// printed beside the boards' records.
+    /// Results of `warmswitch-target` are kept as if they had been measured here. Results of other programs are printed
+    /// next to the boards' records.
     Read(target::Read),
 }
 
@@ -317,8 +316,8 @@ fn beside(common: &Common, rounds: u32, seconds: u32) -> Result<Outcome> {
     Ok(if agree { Outcome::Done } else { Outcome::No })
 }
 
-/// Runs the tools one after the other. Returns `No` if a tool does not end well. If access to ports is refused, it only
-/// prints a note.
+/// Runs the tools one after the other. Returns `No` if a tool does not end well. If the kernel refuses access to ports,
+/// only prints a note.
 fn all(m: &Measure) -> Result<Outcome> {
     let timer = tools::timer(m.form());
     let tools: [&dyn Fn() -> Result<Outcome>; 10] = [
@@ -348,7 +347,8 @@ fn all(m: &Measure) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Runs a tool of the boards' workloads. Returns `No` if a program failed, or Ctrl-C left no result.
+/// Runs a tool of the boards' workloads. Returns `No` if a program failed, or if Ctrl-C ended the tool before it had a
+/// result.
 fn measured(tool: &str, common: &Common, cpu: Option<usize>, calls: &[Call]) -> Result<Outcome> {
     let rows = common.busy(|| tools::run(tool, calls, cpu))?;
     let document = document::of(tool, cpu, json!({"runs": rows}));
@@ -364,7 +364,7 @@ fn measured(tool: &str, common: &Common, cpu: Option<usize>, calls: &[Call]) -> 
     Ok(if complete { Outcome::Done } else { Outcome::No })
 }
 
-/// Prints a result as JSON, or as text with notes on what disturbs the measurement, and stores the result.
+/// Prints a result as JSON, or as text with notes on disturbances of the measurement. Stores the result.
 fn tell(common: &Common, mut document: Value, text: &str) -> Result<()> {
     document["load"] = json!(common.load.map(load::Kind::name));
     let tool = document["tool"].as_str().unwrap_or_default();

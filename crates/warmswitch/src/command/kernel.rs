@@ -26,7 +26,7 @@ use supply::image;
 use supply::kernel::{self, Request, series};
 use supply::symbols::Symbols;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/use/GUESTS.md, docs/understand/KERNELS.md",
     examples: &[
@@ -63,7 +63,7 @@ struct CheckArgs {
     /// Number of parallel jobs [default: one per processor]
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
-    /// Check again the prefixes that passed earlier, for instance after a change of the simulator or a guest
+    /// Repeat the checks of prefixes that passed earlier, for instance after a change of the simulator or a guest
     #[arg(long)]
     anew: bool,
     /// For a variant with several series: check only prefixes of at least N patches [default: 1]

@@ -14,7 +14,7 @@ use results::runs::store;
 use supply::image::guest;
 use supply::kernel;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "README.md",
     examples: &[

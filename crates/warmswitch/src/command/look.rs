@@ -28,10 +28,11 @@ use supply::symbols::Symbols;
 /// Default of `--limit`, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
 
-/// The coherence checker uses this seed, too, so that a cycle in one of its reports is the same cycle in this run.
+/// Seed of the victims. The coherence checker uses the same seed, so a cycle in one of its reports is the same cycle in
+/// this run.
 const SEED: u64 = 0;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/use/LESSON.md, docs/use/DEBUG.md",
     examples: &[(
@@ -54,7 +55,7 @@ pub struct Args {
     /// such a report.
     #[arg(long, value_name = "PLACE")]
     at: Place,
-    /// Number of the execution, counted over all processes since the command was typed
+    /// Number of the execution to show, counted over all processes since the command was typed
     #[arg(long, value_name = "N", default_value_t = 1)]
     nth: u64,
     /// Go on to the next execution of this place, instead of one instruction; lr is the return from the function
@@ -67,7 +68,7 @@ pub struct Args {
     /// The output has the words in memory, the cache sets that can hold the line, and the translations to it.
     #[arg(long, value_name = "VA|REGISTER[+OFFSET]")]
     address: Option<Address>,
-    /// Write the output also as a picture, in SVG
+    /// Also write the output as a picture, in SVG
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Limit of board time for the command, in seconds

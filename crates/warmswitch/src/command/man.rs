@@ -10,7 +10,7 @@ use crate::Outcome;
 use crate::command::examples::Help;
 use base::paths::shown;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "README.md",
     examples: &[("man ~/.local/share/man/man1", "a page for each verb")],

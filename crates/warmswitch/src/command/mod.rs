@@ -51,7 +51,7 @@ macro_rules! verbs {
             $($name($file::Args),)*
         }
 
-        /// The end of each verb's `--help`.
+        /// Text at the end of each verb's `--help`.
         pub const HELPS: &[(&str, &examples::Help)] = &[$((stringify!($file), &$file::HELP)),*];
 
         /// Runs a command.

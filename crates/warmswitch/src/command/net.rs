@@ -28,7 +28,7 @@ const SECONDS: f64 = 1.0;
 /// Default of `--ping-bytes`; `ping` uses the same default.
 const BYTES: usize = 56;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/use/INSTRUMENTS.md",
     examples: &[
@@ -43,7 +43,7 @@ pub const HELP: Help = Help {
     ],
 };
 
-/// Run a command with a host and a probe at the board's network cable
+/// Run a command with a host and a probe on the board's network cable
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -106,7 +106,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
 }
 
 impl Args {
-    /// Returns whether options for the host's pings are given.
+    /// Returns whether the user gave options for the host's pings.
     fn asks_how(&self) -> bool {
         self.ping_seconds.is_some() || self.ping_bytes.is_some()
     }

@@ -22,7 +22,7 @@ use session::target::{Given, Target};
 /// Default of `--limit`, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/use/EXPLAIN.md",
     examples: &[
@@ -39,7 +39,7 @@ pub const HELP: Help = Help {
 
 /// Boot, run one command in the guest, and report where each cycle went
 ///
-/// The report has cycles by cause, task and function, who caused each miss, and the cost of context switches.
+/// The report shows the cycles by cause, task and function, the causers of misses, and the cost of context switches.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -50,13 +50,13 @@ pub struct Args {
     /// Number of worst latencies to break down: each lasts from an interrupt to the task that it woke
     #[arg(long, value_name = "N", default_value_t = 0)]
     worst: usize,
-    /// Report instead which functions kept preemption off, how often, and for how long at most
+    /// Instead, report the functions that kept preemption off, how often they did so, and their longest time
     #[arg(long, conflicts_with_all = ["worst", "cost", "perfetto", "folded", "callgrind", "timed", "task"])]
     preempt_off: bool,
-    /// Run the command twice more in turns, with and without charging, and print how much slower charging is
+    /// Run the command on two more boards in turn, with and without charging, and print how much slower charging is
     #[arg(long)]
     cost: bool,
-    /// Remove an operation of the kernel first: name of a mutant, or FILE:NAME
+    /// Remove a maintenance operation of the kernel first: name of a mutant, or FILE:NAME
     #[arg(long, value_name = "MUTANT")]
     mutant: Option<String>,
     #[command(flatten)]

@@ -22,7 +22,7 @@ use results::runs::selection::Selection;
 use results::runs::store;
 use session::SIMULATOR;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/understand/METHOD.md",
     examples: &[(
@@ -42,7 +42,7 @@ pub struct Args {
     /// Use only records of quick campaigns
     #[arg(long)]
     quick: bool,
-    /// Fail also if a recorded run is not stored here, unless its kernel, root file system or board differs
+    /// Also fail if a recorded run is not stored here, unless its kernel, root file system or board differs
     #[arg(long, conflicts_with = "write")]
     all: bool,
     /// Compare only the experiments of `warmswitch compare`
@@ -109,7 +109,8 @@ struct Line {
 }
 
 impl Line {
-    /// Returns whether a run or figure differs, or, with `all`, whether a run is missing although no input differs.
+    /// Returns whether a run or figure differs. With `all`, also returns true if a run is missing although no input
+    /// differs.
     fn says_no(&self, all: bool) -> bool {
         let c = &self.compared;
         let missing = all && c.not_here > 0 && c.inputs.is_empty();

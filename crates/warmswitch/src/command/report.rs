@@ -17,7 +17,7 @@ use base::files::check_written_into;
 use base::paths;
 use results::figures::published::Papers;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/use/EXPORTS.md",
     examples: &[("report switch-cost", "the HTML report of the stored runs")],

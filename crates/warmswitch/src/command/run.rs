@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch run`: measures the missing points of an experiment, then prints its tables.
 //!
-//! With `--coherence`, every point runs, even if its run is stored, and must give the same counts. The exit codes are
-//! the same as those of `warmswitch coherence`.
+//! With `--coherence`, every point runs, even if its run is stored. The new run must give the same counts as the stored
+//! run. The exit codes are the same as those of `warmswitch coherence`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -26,7 +26,7 @@ use crate::coherence::{self, Group};
 use crate::command::examples::Help;
 use base::time;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/understand/METHOD.md, docs/change/ADDING.md",
     examples: &[

@@ -28,7 +28,7 @@ use results::runs::screen::COLUMNS;
 use results::runs::screen::Screen;
 use session::instrument::{ANSWER, STIMULUS};
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/use/INSTRUMENTS.md",
     examples: &[(
@@ -37,21 +37,21 @@ pub const HELP: Help = Help {
     )],
 };
 
-/// Run a command with a pulse generator and an oscilloscope at the board's pins
+/// Run a command with a pulse generator and an oscilloscope on the board's pins
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     options: InstrumentOptions,
-    /// Pulses per second into --pin; several frequencies follow one another, --seconds each
+    /// Pulses per second into --pin; several frequencies follow one another, for --seconds each
     #[arg(long, value_name = "HZ", value_delimiter = ',')]
     hz: Vec<f64>,
-    /// Pin of GPIO 0 that gets the pulses
+    /// Pin of GPIO 0 that receives the pulses
     #[arg(long, value_name = "PIN", default_value_t = STIMULUS)]
     pin: u8,
     /// Width of a pulse, in us
     #[arg(long, value_name = "US", default_value_t = 10.0, requires = "hz")]
     width_us: f64,
-    /// Largest deviation of a pulse from its place, before or after, in us
+    /// Largest random deviation of a pulse from its time, in both directions, in us
     #[arg(long, value_name = "US", default_value_t = 0.0, requires = "hz")]
     jitter_us: f64,
     /// Board time that each frequency lasts, in seconds
@@ -60,10 +60,10 @@ pub struct Args {
     /// Pins with a probe, from the top of the screen to the bottom
     #[arg(long, value_name = "PINS", value_delimiter = ',', default_values_t = [STIMULUS, ANSWER])]
     channels: Vec<u8>,
-    /// Pin whose rising edge starts the recording and each picture of the screen [default: that of --pin]
+    /// Pin whose rising edge starts the recording and each picture of the screen [default: the pin of --pin]
     #[arg(long, value_name = "PIN")]
     trigger: Option<u8>,
-    /// Pin on which the board answers to --pin
+    /// Pin on which the board answers the pulses
     #[arg(long, value_name = "PIN", default_value_t = ANSWER)]
     answer: u8,
     /// Width of the screen, in us

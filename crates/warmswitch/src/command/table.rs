@@ -16,7 +16,7 @@ use results::figures::published::Papers;
 use results::runs::campaign::Campaign;
 use results::runs::run::Run;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/understand/METHOD.md",
     examples: &[

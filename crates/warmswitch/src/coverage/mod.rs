@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Coverage of a kernel: which functions of mm/ and arch/arm/mm the boot and a command reached, and which sites that
-//! maintain caches, write buffer or TLB.
+//! Coverage of a kernel: the functions of mm/ and arch/arm/mm that the boot and a command reached, and the reached
+//! sites. A site maintains caches, write buffer or TLB.
 
 mod indirect;
 pub mod rules;

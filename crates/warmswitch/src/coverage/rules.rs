@@ -33,7 +33,7 @@ pub struct Rules {
     pub unreached: Vec<Unreached>,
 }
 
-/// A table of function pointers. A call through it counts as a call of `symbol->slot`.
+/// A table of function pointers. A call through the table counts as a call of `symbol->slot`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
@@ -142,7 +142,7 @@ impl Rules {
         self.folders.iter().any(begins)
     }
 
-    /// Returns the index of the rule that excludes a whole function.
+    /// Returns the index of the rule that excludes a function with all its sites.
     pub fn excludes(&self, function: &Function) -> Option<usize> {
         let whole =
             |rule: &Excluded| rule.callee.is_none() && rule.op.is_none() && rule.is_of(function);

@@ -16,7 +16,8 @@ use supply::variables;
 
 /// Sections of a vmlinux below this address are copied elsewhere before they are executed.
 const LOWEST: u64 = 0x4000_0000;
-/// Address of the exception vectors. Sections from here on are copied to this address before they are executed.
+/// Address of the exception vectors. Sections at or above this address are copied to the vectors before they are
+/// executed.
 const VECTORS: u64 = 0xffff_0000;
 
 /// Address range and name of a section.
@@ -156,8 +157,8 @@ fn through(
     rules.maintains(&name).then_some(name)
 }
 
-/// Returns the operation of an instruction on caches, write buffer or TLB. Reads do not count, except those that test
-/// and clean.
+/// Returns the operation of an instruction on caches, write buffer or TLB. Reads do not count, except operations that
+/// test and clean.
 fn operation(word: u32) -> Option<Cp15> {
     let reads = word >> 20 & 1 == 1;
     let into_flags = word >> 12 & 15 == 15;

@@ -71,7 +71,7 @@ impl Style<'_> {
         Some(self.rules.unreached[why?].reason.as_str())
     }
 
-    /// Renders both tables with their unreached sites, and the excluded code.
+    /// Renders both tables with their unreached sites, followed by the excluded code.
     pub fn text(&self, coverage: &Coverage<'_>) -> String {
         let folders = self.rules.folders.join(", ");
         let (inside, outside) = (&coverage.inside, &coverage.outside);

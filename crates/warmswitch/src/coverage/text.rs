@@ -41,7 +41,7 @@ pub struct Text {
     pub sites: Vec<Site>,
     /// Address of the first byte.
     pub base: u32,
-    /// Length, bytes.
+    /// Length, in bytes.
     pub bytes: u32,
     /// Hash of the vmlinux.
     pub hash: String,

@@ -35,7 +35,7 @@ pub struct Account<'a> {
     ledger: &'a Ledger,
     kernel: &'a Kernel,
     tasks: Vec<String>,
-    /// Counts only cycles that were charged while pin 0 was high.
+    /// Whether only cycles count that were charged while pin 0 was high.
     timed: bool,
 }
 
@@ -53,7 +53,7 @@ pub struct Pair {
 }
 
 impl<'a> Account<'a> {
-    /// Makes an account of all cycles, or of those charged while pin 0 was high (`timed`).
+    /// Makes an account of all cycles; with `timed`, only of the cycles that were charged while pin 0 was high.
     pub fn new(ledger: &'a Ledger, kernel: &'a Kernel, timed: bool) -> Account<'a> {
         let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
         let mut tasks = Vec::new();
@@ -111,7 +111,7 @@ impl<'a> Account<'a> {
         self.function(function).to_string()
     }
 
-    /// Returns misses of a kind by line address.
+    /// Returns the misses of one kind by line address.
     pub fn missed_by_line(&self, kind: Kind) -> Vec<(u32, Missed)> {
         let mut lines: BTreeMap<u32, Missed> = BTreeMap::new();
         for (place, missed) in self.ledger.missed_by_line() {

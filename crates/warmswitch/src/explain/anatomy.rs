@@ -14,14 +14,14 @@ pub struct Changes {
     pub to: String,
     /// Number of switches.
     pub count: usize,
-    /// Direct costs, core cycles, ascending: from the scheduler's entry to the first user instruction. Switches that do
-    /// not lead to user land have no direct cost.
+    /// Direct costs, in core cycles, ascending. They last from the scheduler's entry to the first user instruction.
+    /// Switches that do not lead to user land have no direct cost.
     pub direct: Vec<u64>,
     /// Sum of the direct costs by cause.
     pub causes: Cycles,
-    /// Indirect cost of each switch, core cycles, ascending: later misses of lines that the switch removed.
+    /// Indirect cost of each switch, in core cycles, ascending: later misses of lines that the switch removed.
     pub indirect: Vec<u64>,
-    /// Sum of the indirect costs: I-cache lines, D-cache lines, TLB entries, lines to store to.
+    /// Sums of the indirect costs: for I-cache lines, D-cache lines, TLB entries, and lines to store to.
     pub later: [u64; 4],
 }
 

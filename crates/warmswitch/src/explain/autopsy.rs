@@ -17,7 +17,7 @@ pub struct Phase {
     pub name: &'static str,
     /// Core cycles.
     pub cycles: u64,
-    /// Function, task or interrupt, and core cycles; largest first.
+    /// Places with their function, their task or interrupt, and their core cycles; largest first.
     pub places: Vec<(String, String, u64)>,
 }
 
@@ -109,7 +109,8 @@ impl<'a> Latencies<'a> {
     }
 }
 
-/// Returns the cycles of each place between two cycles. A step's place lasts until the next step.
+/// Returns the number of cycles spent at each place between the cycles `from` and `to`. A step's place lasts until the
+/// next step.
 fn places(steps: &[Step], from: u64, to: u64, account: &Account<'_>) -> Vec<(String, String, u64)> {
     let mut sums: BTreeMap<CellId, u64> = BTreeMap::new();
     let ends = steps
@@ -133,7 +134,7 @@ fn places(steps: &[Step], from: u64, to: u64, account: &Account<'_>) -> Vec<(Str
     all
 }
 
-/// Upper limit of the path from an interrupt's end to the scheduler, if no other code runs in between, cycles.
+/// Upper limit of the path from an interrupt's end to the scheduler, if no other code runs in between, in cycles.
 const WAY_OUT: u64 = 1000;
 
 /// Returns the start, the end and the call of the code that ran between the interrupt and the scheduler. Returns `None`

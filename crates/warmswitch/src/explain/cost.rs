@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measures the host time that charging costs. Two boards run the same command in turns; only one of them is observed.
+//! Measures the host time that charging costs. Two boards run the same command in turn, and only one of them has a
+//! ledger.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -9,10 +10,10 @@ use base::time::cpu_s;
 use results::runs::markers::Typed;
 use session::session::Session;
 
-/// Turns per second of board time.
+/// Number of turns per second of board time.
 const TURNS_PER_S: u64 = 200;
 
-/// Host CPU time with and without charging, seconds.
+/// Host CPU time with and without charging, in seconds.
 pub struct Cost {
     pub with_s: f64,
     pub without_s: f64,

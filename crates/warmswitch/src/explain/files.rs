@@ -90,9 +90,9 @@ fn arcs(account: &Account<'_>) -> Arcs {
     arcs
 }
 
-/// Renders functions and calls in callgrind's format (Callgrind Format Specification, version 1). Events are all
-/// cycles, and the cycles of each cause. The task or interrupt takes the place of the source file, because readers of
-/// the format distinguish functions by file.
+/// Renders functions and calls in callgrind's format (Callgrind Format Specification, version 1). The events are the
+/// sum of all cycles, and the cycles of each cause. The task or interrupt takes the place of the source file, because
+/// readers of the format distinguish functions by file.
 pub fn callgrind(account: &Account<'_>, command: &str) -> String {
     let names = Cause::ALL.map(|cause| format!("{cause:?}")).join(" ");
     let list = |cycles: &Cycles| {

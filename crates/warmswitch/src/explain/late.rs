@@ -20,7 +20,7 @@ const MISSES: usize = 12;
 /// Latencies of a task, with the account that holds the names of functions and tasks.
 pub struct Late<'a> {
     pub task: String,
-    /// All latencies, core cycles, ascending.
+    /// All latencies, in core cycles, ascending.
     pub all: Vec<u64>,
     /// Function that explains most of the differences between the latencies.
     pub populations: Option<Populations>,
@@ -35,7 +35,7 @@ fn called_from(callers: &[&str]) -> String {
     }
 }
 
-/// Returns the quantile `share` of sorted figures, of which there must be at least one.
+/// Returns the quantile `share` of sorted figures. There must be at least one figure.
 fn quantile(cycles: &[u64], share: f64) -> u64 {
     cycles[((cycles.len() - 1) as f64 * share) as usize]
 }
@@ -130,7 +130,7 @@ impl Late<'_> {
         )
     }
 
-    /// Names the code that ran between the interrupt and the scheduler; empty without such code (see [`kept_on`]).
+    /// Names the code that ran between the interrupt and the scheduler; empty if no such code ran (see [`kept_on`]).
     pub fn kept_on(&self, sample: &Sample) -> String {
         let Some((from, to, call)) = kept_on(sample, self.account) else {
             return String::new();

@@ -140,14 +140,14 @@ pub struct Lost {
     pub by_others: f64,
     /// Additional misses of lines that the task replaced itself, or that were never in the cache.
     pub by_itself: f64,
-    /// Additional instructions, which hand the processor over.
+    /// Additional instructions, which hand the processor over to the other task.
     pub issued: f64,
 }
 
 /// Comparison of a task's loss with the misses that others caused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Verdict {
-    /// Both agree.
+    /// The loss and the misses agree.
     Agree,
     /// The named parts account for the difference.
     Explained,
@@ -156,7 +156,7 @@ pub enum Verdict {
 }
 
 impl Lost {
-    /// Returns the loss of task 0 or 1, the mean over runs.
+    /// Returns the loss of task 0 or 1, as the mean over runs.
     pub fn of(all: &[Charges], task: usize) -> Lost {
         let mean = |of: &dyn Fn(&Charges) -> i64| {
             all.iter().map(|charges| of(charges) as f64).sum::<f64>() / all.len() as f64

@@ -18,7 +18,7 @@ const SLICE_BEGIN: i32 = 1;
 const SLICE_END: i32 = 2;
 const INSTANT: i32 = 3;
 
-/// A whole file.
+/// The root message of a file.
 #[derive(Clone, PartialEq, Message)]
 struct Trace {
     #[prost(message, repeated, tag = "1")]
@@ -139,7 +139,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Adds a slice for each sequence of steps with one name; adds no slice where `name` returns `None`.
+    /// Adds a slice for each sequence of steps with equal names; adds no slice where `name` returns `None`.
     fn stretches(&mut self, track: u64, sample: &Sample, name: impl Fn(CellId) -> Option<String>) {
         let mut open: Option<(u64, String)> = None;
         for Step { cycle, cell, .. } in &sample.steps {

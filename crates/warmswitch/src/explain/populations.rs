@@ -16,9 +16,9 @@ const WORTH: f64 = 0.05;
 #[derive(Debug, PartialEq)]
 pub struct Populations {
     pub function: Function,
-    /// Latencies in which the function ran, core cycles, ascending.
+    /// Latencies in which the function ran, in core cycles, ascending.
     pub with: Vec<u64>,
-    /// Latencies in which the function did not run, core cycles, ascending.
+    /// Latencies in which the function did not run, in core cycles, ascending.
     pub without: Vec<u64>,
     /// Share of the variance that lies between the two populations.
     pub share: f64,
@@ -38,8 +38,8 @@ fn share(part: Sum, whole: Sum, squares: f64) -> f64 {
     part.0 * rest.0 / whole.0 * difference * difference / squares
 }
 
-/// Finds the function whose presence explains most of the variance. Among functions that always run together, it is the
-/// first function in `order`.
+/// Finds the function whose presence explains most of the variance. Among functions that always run together, it finds
+/// the first function in `order`.
 pub fn populations(samples: &[&Sample], order: &[Function]) -> Option<Populations> {
     let known = samples.iter().filter(|sample| !sample.visited.is_empty());
     let known: Vec<&Sample> = known.copied().collect();

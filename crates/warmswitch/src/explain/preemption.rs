@@ -16,7 +16,7 @@ use supply::variables;
 
 /// Initial preempt count of the first task: PREEMPT_OFFSET.
 const FIRST_COUNT: [u8; 4] = [1, 0, 0, 0];
-/// Number of functions that a line names for each end of a section.
+/// Number of functions that a line names for the beginning and for the end of a section.
 const CALLERS: usize = 3;
 /// Prefixes of functions that switch preemption off on behalf of their callers. The callers are named instead.
 const WRAPPERS: &[&str] = &[
@@ -35,15 +35,15 @@ pub struct Begun {
     pub times: u64,
     /// Core cycle at the beginning.
     pub from: u64,
-    /// Duration without interrupts, core cycles.
+    /// Duration without interrupts, in core cycles.
     pub cycles: u64,
-    /// Duration of interrupts in the section, core cycles.
+    /// Duration of interrupts in the section, in core cycles.
     pub interrupts: u64,
     /// Function that began the section, and its callers.
     pub by: Vec<String>,
     /// Function that ended the section, and its callers.
     pub ended: Vec<String>,
-    /// Another task ended the section.
+    /// Whether another task ended the section.
     pub switched: bool,
     /// Functions of the longest calls in the section, with their core cycles.
     pub within: Vec<(String, u64)>,

@@ -34,7 +34,7 @@ const COLUMNS: [(&str, &[Cause]); 8] = [
     ("idle", &[Cause::Idle]),
 ];
 
-/// Width of a name in a table, characters.
+/// Width of a name in a table, in characters.
 const NAME: usize = 26;
 
 /// A ledger, and the options of its tables.
@@ -42,13 +42,13 @@ pub struct View<'a> {
     pub ledger: &'a Ledger,
     pub kernel: &'a Kernel,
     pub spec: &'a BoardSpec,
-    /// Shows only cycles that were charged while pin 0 was high.
+    /// Whether to show only cycles that were charged while pin 0 was high.
     pub timed: bool,
     /// Number of lines per table.
     pub top: usize,
 }
 
-/// Cuts a name to a width, and marks a cut by two dots.
+/// Cuts a name to a width. Two dots mark a cut name.
 fn short(name: &str, width: usize) -> String {
     if name.chars().count() <= width {
         return name.to_string();
@@ -185,7 +185,7 @@ impl View<'_> {
         text
     }
 
-    /// Renders all tables in full length as JSON.
+    /// Renders all tables as JSON, without a limit on their length.
     pub fn json(&self) -> Value {
         let account = self.account();
         let causes = account.causes();

@@ -22,7 +22,7 @@ use session::session::Session;
 use session::snapshot::Snapshots;
 use supply::cache::{self, Inputs};
 
-/// Board time between two snapshots, seconds.
+/// Board time between two snapshots, in seconds.
 const EVERY_S: u64 = 2;
 /// The ledger starts at least 1 s / `BEFORE` before a latency, so that it can find the causers of the latency's misses.
 const BEFORE: u64 = 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Summarises misses by set of a cache, with the functions of the missed lines. The summary shows the sets in which
-//! lines compete for ways. Another order of functions could help there.
+//! lines compete for ways. Another order of the functions in memory could reduce these misses.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub struct Set {
     pub missed: Missed,
     /// Number of repeatedly missed lines.
     pub lines: usize,
-    /// Functions of the missed lines with their numbers of misses, largest first. For data, the list has the function
+    /// Functions of the missed lines with their numbers of misses, largest first. For data, the list contains the name
     /// at the data's address.
     pub functions: Vec<(String, u64)>,
 }

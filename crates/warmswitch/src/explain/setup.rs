@@ -12,14 +12,14 @@ use session::session::Session;
 use supply::symbols::Symbols;
 use supply::variables::{self, Variable};
 
-/// A board whose cycles are charged.
+/// A session in which a ledger charges every cycle.
 pub type Charged = Session<Observed<Ledger>>;
 
 /// A kernel's functions, by number ([`watch::ledger::Function::number`]).
 pub struct Kernel {
     names: Vec<String>,
     functions: Arc<Functions>,
-    /// Restrictions on the account, each with its reason.
+    /// Limits of the account, each with its reason.
     pub notes: Vec<String>,
 }
 
@@ -113,7 +113,7 @@ mod tests {
 
     /// Number of comparisons between the observed and the unobserved board.
     const POINTS: usize = 10;
-    /// Longest distance between two comparisons, core cycles.
+    /// Longest distance between two comparisons, in core cycles.
     const MOST_BETWEEN: u64 = 20_000_000;
 
     /// Returns the visible state of a machine, with a hash in place of its memory.

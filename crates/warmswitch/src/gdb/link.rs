@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The connection to gdb: TCP, or standard input and output. A thread reads it, so that a running
-//! board can check for input without blocking.
+//! The connection to gdb: TCP, or standard input and output. A thread reads the connection, so that a running board can
+//! check for input without blocking.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Serves gdb's remote protocol for a board, with the crate `gdbstub`.
 //!
-//! gdb sees the registers of the current mode. Memory accesses use virtual addresses and see the core's data side:
-//! FCSE, page tables, D-cache lines and pending writes. They take no board time and do not change the caches.
-//! Breakpoints are a list of addresses that the run compares with the pc, so that neither memory nor the I-cache
-//! changes. Watchpoints are compared with the accesses that pass translation. With a breakpoint or watchpoint set, the
-//! board runs instruction by instruction, at about 10 million instructions per second. The guest cannot notice the
-//! debugger.
+//! gdb sees the registers of the current mode. Memory accesses of gdb use virtual addresses and go through the core's
+//! data side: FCSE, page tables, D-cache lines and pending writes. They take no board time and do not change the
+//! caches. The board compares the pc with a list of breakpoints, so that neither memory nor the I-cache changes.
+//! Watchpoints are compared with the accesses that pass translation. With a breakpoint or watchpoint set, the board
+//! runs instruction by instruction, at about 10 million instructions per second. The guest cannot notice the debugger.
 
 pub mod link;
 
@@ -34,7 +33,7 @@ use base::interrupt;
 use link::Link;
 use supply::symbols::Symbols;
 
-/// Board time between two checks of the connection, seconds.
+/// Board time between two checks of the connection, in seconds.
 const SLICE_S: f64 = 0.005;
 /// Instructions between two checks of the connection while the board runs instruction by instruction.
 const SINGLE_STEPS: u32 = 20_000;
@@ -51,16 +50,16 @@ pub struct Debuggee {
     shown: usize,
     breakpoints: Vec<u32>,
     watchpoints: Vec<(u32, u32, WatchKind)>,
-    /// The next run is a single step.
+    /// Whether the next run is a single step.
     stepping: bool,
-    /// The next instruction is executed even if a breakpoint is on it.
+    /// Whether the next instruction is executed even if it has a breakpoint.
     resumed: bool,
 }
 
 type Reason = SingleThreadStopReason<u32>;
 
 impl Debuggee {
-    /// Takes over a machine in its current state.
+    /// Makes a debuggee from a machine in its current state.
     pub fn new(machine: Machine, symbols: Symbols, console: Console) -> Debuggee {
         Debuggee {
             machine,
@@ -102,7 +101,7 @@ impl Debuggee {
         None
     }
 
-    /// Executes one instruction. A sleeping core sleeps until the next event.
+    /// Executes one instruction. A sleeping core continues to sleep until the next event.
     fn one(&mut self) -> Option<Reason> {
         let idle = self.machine.counters().idle_cycles;
         let mut stop = self.machine.run_until(self.machine.now() + 1);

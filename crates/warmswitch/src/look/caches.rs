@@ -43,7 +43,7 @@ impl Cache {
         all
     }
 
-    /// Returns the line in a set and way; `None` if it is invalid.
+    /// Returns the line in a set and way; `None` if the line is invalid.
     pub fn line<'a>(&self, state: &'a State, place: (u32, u32)) -> Option<&'a HeldLine> {
         let mut lines = state.lines[self.side].iter();
         lines.find(|line| line.mini == self.mini && line.place == place)

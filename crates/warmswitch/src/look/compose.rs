@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Composes the two kinds of sheets: for one line of memory, and for all caches.
+//! Composes the two kinds of sheets: sheets for one line of memory, and sheets for all caches.
 
 use super::sheet::{Part, Piece, Row, Sheet};
 use super::state::{Focus, Memory, State};
@@ -12,7 +12,7 @@ pub struct Moments<'a> {
     pub names: [Option<String>; 2],
 }
 
-/// Changed registers are shown only if there are no more than this number.
+/// Maximum number of changed registers that are shown. If more registers change, none of them is shown.
 const REGISTERS: usize = 3;
 
 impl Moments<'_> {

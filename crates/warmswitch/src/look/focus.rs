@@ -12,7 +12,7 @@ use super::state::{Focus, Memory, State};
 
 /// Size of a page, bytes. All virtual addresses of a line of memory agree in the bits below the page size.
 const PAGE: u32 = 4096;
-/// If no more sets than this can hold the line, all of them are shown.
+/// Maximum number of sets that are all shown. If more sets can hold the line, only the relevant sets are shown.
 const SETS: usize = 4;
 
 /// Label and first word of each half of a line.
@@ -117,7 +117,7 @@ fn set_part(
     }
 }
 
-/// Returns the row with the tags of a way. With `alone`, no rows with words follow, and the row shows the dirty halves.
+/// Returns the row with the tags of a way. With `alone`, no rows with words follow, so this row shows the dirty halves.
 pub fn head(way: u32, lines: [Option<&HeldLine>; 2], target: Option<Focus>, alone: bool) -> Row {
     let text = |line: Option<&HeldLine>| {
         let Some(line) = line else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parses the user's names of instructions and addresses.
+//! Parses instructions and addresses as the user names them.
 
 use std::str::FromStr;
 
@@ -97,7 +97,7 @@ pub struct Functions {
 }
 
 impl Functions {
-    /// Takes the symbols in search order. The kernel's symbols come first.
+    /// Makes the list of symbols, in search order. The kernel's symbols come first.
     pub fn new(all: Vec<(String, Symbols)>) -> Functions {
         Functions { all }
     }

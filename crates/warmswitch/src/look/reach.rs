@@ -16,11 +16,11 @@ pub struct Wanted<'a> {
     pub option: &'a str,
     /// Address of the instruction.
     pub pc: u32,
-    /// Number of the execution, counted from now; 1 is the next.
+    /// Number of the execution, counted from now; 1 is the next execution.
     pub nth: u64,
     /// The typed command, and the length of the console's log before it.
     pub typed: (&'a Typed, usize),
-    /// Limit of board time, seconds.
+    /// Limit of board time, in seconds.
     pub limit_s: f64,
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A sheet: two columns, before and after, in parts with rows. The text and the picture place the pieces at the same
-//! positions.
+//! A sheet: two columns, for the state before and after, in parts with rows. The text and the picture place the pieces
+//! at the same positions.
 
-/// Width of a word with its marks, characters.
+/// Width of a word with its marks, in characters.
 const WORD: usize = 10;
-/// Space between two columns, characters.
+/// Space between two columns, in characters.
 const BETWEEN: usize = 3;
 
 /// Kind of a piece.
@@ -24,11 +24,11 @@ pub enum Kind {
 pub struct Piece {
     pub text: String,
     pub kind: Kind,
-    /// Differs from the state before.
+    /// Whether the piece differs from the state before.
     pub changed: bool,
-    /// Differs from the word in memory.
+    /// Whether the word differs from the word in memory.
     pub differs: bool,
-    /// Belongs to a dirty half of a line.
+    /// Whether the word belongs to a dirty half of a line.
     pub dirty: bool,
 }
 
@@ -79,7 +79,7 @@ pub struct Part {
     pub rows: Vec<Row>,
 }
 
-/// A whole sheet.
+/// A complete sheet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sheet {
     pub title: String,

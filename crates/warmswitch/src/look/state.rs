@@ -87,14 +87,14 @@ pub fn focus(machine: &Machine, va: u32) -> Option<Focus> {
     Some(Focus { va, mva, pa })
 }
 
-/// Reads the words of a line from memory, past the caches.
+/// Reads the words of a line from memory, without the caches.
 pub fn memory(machine: &Machine, pa: Pa) -> Memory {
     let settled = settled(machine);
     std::array::from_fn(|n| settled.cpu().debug_memory(pa.plus(4 * n as u32)))
 }
 
-/// Disassembles the next instruction, from its line in the I-cache, or else from memory, because a fetch bypasses the
-/// D-cache.
+/// Disassembles the next instruction, from its line in the I-cache or else from memory. The D-cache does not matter,
+/// because a fetch bypasses it.
 fn instruction(machine: &Machine) -> Option<String> {
     let cpu = machine.cpu();
     let pc = cpu.pc();

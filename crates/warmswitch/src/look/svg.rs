@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Renders a sheet as a picture in SVG. Each piece of text has a given length, so any font fits.
+//! Renders a sheet as a picture in SVG. Each piece of text has a fixed length, so any font fits.
 
 use std::fmt::Write as _;
 
 use super::sheet::{Columns, Kind, Piece, PlacedPiece, Sheet};
 
-/// Width of a character, tenths of a pixel.
+/// Width of a character, in tenths of a pixel.
 const CHARACTER: usize = 75;
-/// Distance between two rows, pixels.
+/// Distance between two rows, in pixels.
 const ROW: usize = 18;
-/// Margin on all sides, pixels.
+/// Margin on all sides, in pixels.
 const MARGIN: usize = 14;
 
 // Colour-blind readers can also distinguish these colours.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes the frames that the Ethernet probe recorded as pcapng. A time stamp is the time of a frame's
+//! Writes the frames that the Ethernet probe recorded, in the format pcapng. A time stamp is the time of a frame's
 //! first bit on the wire, in nanoseconds since power-on, in steps of 10 ns.
 
 use std::io::Write;
@@ -21,7 +21,7 @@ const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 /// Flag of a block: the frame's checksum is wrong.
 const BAD_CHECKSUM: u32 = 1 << 24;
-/// Unit of time stamps: 10 to the power of minus this, seconds.
+/// Exponent of the unit of time stamps, which is 10 to the power of minus this number, in seconds.
 const NANOSECONDS: u8 = 9;
 
 /// Writes the frames in the order of their first bits.

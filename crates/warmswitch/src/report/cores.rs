@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Experiments on the cores of the papers, which need kernels of their own. The report shows their measured figures, or
-//! else their recorded figures.
+//! Experiments on the cores of the papers. They need separate kernels. The report shows their measured figures, or else
+//! their recorded figures.
 
 use std::fmt::Write as _;
 
@@ -34,14 +34,14 @@ pub struct Cores<'a> {
     lines: Vec<Line>,
     /// Verdicts from a record. Empty for a measured experiment, whose own section shows the verdicts.
     verdicts: Vec<Verdict>,
-    /// Published figures beside a record. Empty for a measured experiment, whose own section shows the published
-    /// figures.
+    /// Published figures to compare with a record. Empty for a measured experiment, whose own section shows the
+    /// published figures.
     pub beside: Vec<Pair<'a>>,
     text: String,
 }
 
 impl<'a> Cores<'a> {
-    /// Takes the headlines of a measured experiment.
+    /// Makes the section of a measured experiment.
     pub fn measured(material: &Material) -> Cores<'a> {
         Cores {
             name: material.experiment.name.clone(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Renders a campaign's figures as files beside its report: CSV, and the files of the output kind.
+//! Renders a campaign's figures as files in the folder of its report: CSV, and the files of the output kind.
 //! docs/use/EXPORTS.md describes every field.
 
 use crate::report::material::Material;

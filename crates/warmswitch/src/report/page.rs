@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The report: one self-contained HTML page, and its figures as files beside it. It depends only on
+//! The report: one self-contained HTML page, with its figures as files in the same folder. The report depends only on
 //! experiments, runs and published figures.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,7 +66,7 @@ struct Section {
     warnings: Vec<String>,
     claims: Vec<Claim>,
     parts: Vec<Part>,
-    /// Names of the files with the figures, which are beside the page.
+    /// Names of the files with the figures, which are in the folder of the page.
     files: Vec<String>,
 }
 
@@ -108,7 +108,7 @@ pub fn write(
 }
 
 fn page(materials: &[Material], cores: &[Cores]) -> Result<Page> {
-    // The headlines of `cores` have parts of their own, so the headline table omits them.
+    // The headlines of `cores` have separate parts, so the headline table omits them.
     let in_cores = |m: &&Material| cores.iter().any(|c| c.name() == m.experiment.name);
     let others = materials.iter().filter(|m| !in_cores(m));
     let lines: Vec<&Line> = others.flat_map(|m| &m.results.headlines).collect();

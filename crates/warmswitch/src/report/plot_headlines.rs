@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Draws the headlines as bars. A bar's length is the ratio of a kernel's figure to that of the first kernel.
+//! Draws the headlines as bars. A bar's length is the ratio of a kernel's figure to the first kernel's figure.
 
 use anyhow::Result;
 use plotters::prelude::*;
@@ -9,13 +9,13 @@ use results::figures::headline::{self, Line};
 use results::render::plot::{Area, COLOURS, Hover, drawing, keys, titled};
 use results::runs::point::short_kernel;
 
-/// Width of the chart, pixels.
+/// Width of the chart, in pixels.
 const WIDTH: u32 = 480;
-/// Left end of all bars, pixels.
+/// Left end of all bars, in pixels.
 const LEFT: i32 = 12;
-/// Right end of the longest bar, pixels.
+/// Right end of the longest bar, in pixels.
 const RIGHT: i32 = 360;
-/// Height of a bar with its gap, pixels.
+/// Height of a bar with its gap, in pixels.
 const HEIGHT: i32 = 15;
 
 /// Draws one group of bars per headline, as SVG text; empty without headlines.
@@ -86,7 +86,7 @@ impl Bars<'_> {
         // The text starts to the right of the bar and its marks.
         let text_x = marks.iter().copied().fold(end, i32::max) + 6;
         let figure = Text::new(line.cell(kernel), (text_x, y), words(12));
-        // `hover` takes coordinates of the whole chart.
+        // `hover` takes coordinates relative to the chart, not to this area.
         let top = self.area.get_pixel_range().1.start;
         let in_chart = corners.map(|(x, y)| (x, y + top));
         self.hover.bar(in_chart, tooltip(line, kernel));

@@ -16,7 +16,7 @@ use results::render::grid::{Grid, wrapped};
 use results::runs::campaign::Failed;
 use results::runs::point::short_kernel;
 
-/// Longest table of boards that the terminal shows, lines.
+/// Maximum length of a table of boards on the terminal, in lines.
 const SCREEN: usize = 64;
 
 /// Renders everything that `compare` prints about an experiment.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes a scope's recording as VCD, which every waveform viewer reads, or as FST, for long recordings.
-//! Times are nanoseconds since power-on.
+//! Writes a scope's recording as VCD, which every waveform viewer reads, or as FST, which suits long recordings. Times
+//! are nanoseconds since power-on.
 
 use std::io::{Cursor, Write};
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares the speed of two builds of this program. Both run at the same time on one core of the
-//! host, so that other load on the machine slows both equally.
+//! Compares the speed of two builds of this program. Both builds run at the same time on one core of the host, so that
+//! other load on the machine slows both equally.
 //!
-//! Each run is a process of its own with one repetition of all pieces of work. The host's scheduler alternates between
+//! Each run is a separate process with one repetition of all pieces of work. The host's scheduler alternates between
 //! the two processes of a pair within milliseconds. The build that starts first changes with every pair, and the core
 //! changes with every second pair.
 
@@ -133,8 +133,8 @@ fn start(program: &Path) -> Result<Child> {
         .with_context(|| format!("cannot run {}", paths::shown(program)))
 }
 
-/// Waits for a run and returns the costs of its pieces of work. The run cannot block on its pipes: it prints less than
-/// a pipe holds.
+/// Waits for a run and returns the costs of its pieces of work. The run cannot block on its pipes, because it prints
+/// less than a pipe holds.
 fn result(program: &Path, run: Child) -> Result<Vec<Cost>> {
     let output = run
         .wait_with_output()

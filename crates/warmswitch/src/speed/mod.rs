@@ -2,11 +2,11 @@
 //! Speed of the simulator in host CPU time on fixed guests: a boot to the shell, a CPU-bound guest, and rings of tasks
 //! that switch. Where QEMU is installed, it does the same work for comparison.
 //!
-//! Host time is the CPU time of the simulating process: other load on the machine affects it less than wall-clock time.
-//! The best of several repetitions counts. Work after the boot is measured without the boot: the simulator forks the
-//! booted machine; QEMU's CPU time is read when the guest's console shows the beginning and the end of the work. The
-//! speeds of both simulators use the guest instructions that our simulator counted: QEMU does equal work, but with a
-//! different number of timer interrupts.
+//! Host time is the CPU time of the simulating process, because other load on the machine affects CPU time less than
+//! wall-clock time. The best of several repetitions counts. Work after the boot is measured without the boot. For that,
+//! the simulator forks the booted machine. QEMU's CPU time is read when the guest's console shows the beginning and the
+//! end of the work. The speeds of both simulators use the guest instructions that our simulator counted, because QEMU
+//! does equal work with a different number of timer interrupts.
 
 pub mod against;
 pub mod cores;
@@ -65,7 +65,7 @@ pub const WORKS: &[BenchWork] = &[
     },
 ];
 
-/// Limit of board time for a command, seconds.
+/// Limit of board time for a command, in seconds.
 const LIMIT_S: f64 = 120.0;
 
 /// The guest of the simulator and of QEMU.
@@ -103,11 +103,11 @@ impl Guest {
 pub struct Ours {
     /// Executed guest instructions.
     pub instructions: u64,
-    /// Board time in which the core did not wait for an interrupt, seconds.
+    /// Board time in which the core did not wait for an interrupt, in seconds.
     pub busy_board_s: f64,
-    /// Board time, seconds.
+    /// Board time, in seconds.
     pub board_s: f64,
-    /// Host CPU time, seconds.
+    /// Host CPU time, in seconds.
     pub cpu_s: f64,
     /// Counters of the core.
     pub counters: BTreeMap<&'static str, u64>,

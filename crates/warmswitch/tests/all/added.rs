@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of files that users add to a guest: they arrive complete, or the error that refuses them names them. Also
-//! tests boards with little RAM, and the default kernel of a board. Tests called `case_NN` are cases from the field.
+//! Tests of files that users add to a guest: each file arrives complete, or an error names the file. Also tests boards
+//! with little RAM, and the default kernel of a board. Tests called `case_NN` are cases from the field.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -59,7 +59,7 @@ fn case_05_a_file_is_whole_in_the_guest_or_refused_with_what_fits() {
         let add = format!("{}:/data", file.display());
         let (text, code) = guest(&[board, &["--add", &add]].concat(), "true");
         assert_eq!(code, Some(2), "{text}");
-        // A file larger than the whole RAM gets a message of its own.
+        // A file larger than all of the RAM gets a different message.
         if board[0] == "--set" {
             assert!(
                 text.contains("data: 40000000 bytes; the board's whole RAM"),
@@ -81,7 +81,7 @@ fn case_05_a_file_is_whole_in_the_guest_or_refused_with_what_fits() {
     }
 }
 
-/// The capacity of a kernel without symbols is unknown, so the kernel itself reports that it cannot unpack all files.
+/// For a kernel without symbols, the capacity is unknown, so the kernel itself reports that it cannot unpack all files.
 #[test]
 #[ignore = "needs the kernel"]
 fn case_05_a_root_file_system_that_is_cut_ends_the_run_of_every_verb() {

@@ -32,7 +32,7 @@ addEventListener("load", () => {
   const says = e => [...e.childNodes].some(n => n.nodeType == 3 && n.data.trim());
   const shown = e => e.getClientRects().length > 0;
   const pale = all("body *").filter(e => !e.closest("svg, script, style") && says(e) && shown(e) && contrast(e) < 4.5);
-  // Labels of one chart that overlap by more than a tenth of the smaller one.
+  // Labels of one chart that overlap by more than a tenth of the smaller label.
   const overlaps = [];
   for (const svg of all("svg").filter(shown)) {
     const labels = [...svg.querySelectorAll("text")].filter(e => e.textContent.trim());

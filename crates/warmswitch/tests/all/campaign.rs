@@ -81,7 +81,7 @@ fn a_point_without_a_result_is_a_row_with_its_reason_and_its_consoles_log() {
         .and_then(|rest| rest.lines().next());
     let log = fs::read_to_string(dir.join(log.expect("a log is named"))).unwrap();
     assert!(log.contains("BusyBox"), "{log}");
-    // The next campaign gives the point enough time, so it has no such row.
+    // The next campaign gives the point enough time, so its table has no such row.
     let good = output(&mut warmswitch(&dir, &RUN_FEW));
     assert!(!String::from_utf8_lossy(&good.stdout).contains("FAILED: s3c24a0 6.12"));
     let left = results(&dir)
@@ -155,7 +155,8 @@ fn quick(project: &Path, name: &str) -> serde_json::Value {
 fn every_command_over_the_network_is_answered() {
     let replies = quick(Path::new(env!("CARGO_MANIFEST_DIR")), "packet_reply");
     assert_eq!(metric(&replies, "reply", "answered"), 100.0);
-    // The frame of a command takes about 9 us. Then the board has to receive the frame, wake the task and answer.
+    // The frame of a command takes about 9 us on the cable. Then the board has to receive the frame, wake the task and
+    // answer.
     assert!(metric(&replies, "reply", "min") > 50.0, "{replies}");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of chaos: the guest `mm_chaos` alone, both on QEMU, which has no caches, and on the board; and seeds under the
-//! checker.
+//! Tests of chaos. Some run the guest `mm_chaos` alone, on the board and on QEMU, which has no caches. Others run seeds
+//! under the checker.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -86,7 +86,7 @@ fn a_seed_gives_the_same_bytes_again_and_from_a_snapshot_and_another_seed_others
         printed
     };
     let first = run("4", &["--fresh-boot"]);
-    // The second run makes a snapshot if there was none; the third begins from it.
+    // The second run makes a snapshot if there was none, and the third run begins from this snapshot.
     assert_eq!(first, run("4", &[]));
     assert_eq!(first, run("4", &[]));
     assert_ne!(first, run("5", &[]));
@@ -101,8 +101,8 @@ const BROKEN: [&str; 5] = [
     "fcse-range-keeps-code",
 ];
 
-/// Maps new code where other code was. About half of the seeds trigger the bug. The second mapping keeps the page table
-/// alive, because the kernel flushes everything below a page table that it frees.
+/// Maps new code at an address where other code was mapped. About half of the seeds trigger the bug. The second mapping
+/// keeps the page table alive, because the kernel flushes everything below a page table that it frees.
 const CODES: &str = "mc5.2.0 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 \
                      mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2";
 
@@ -123,7 +123,7 @@ fn seeds_find_what_is_missing_are_kept_and_lead_back_to_the_instruction() {
     assert_eq!(code, Some(1), "{text}");
     let place = text.split("--gdb ").nth(1).expect("a replay");
     let place = place.split(' ').next().unwrap_or_default();
-    // The program waits for a gdb that never connects. A place from another run is refused.
+    // The program waits for a gdb that never connects. The program rejects a place from another run.
     let (code, _) = ended(
         &[
             &one[..],

@@ -104,7 +104,7 @@ fn a_guest_that_does_not_get_to_the_end_is_no_passed_test() {
 #[ignore = "needs the kernel"]
 fn the_plain_kernel_gives_no_report_but_those_with_a_reason() {
     // The first two skipped tests execute half of the suite's instructions, and repeat the work of other tests. The
-    // third test does not reach its race in this run.
+    // third skipped test does not reach its race in this run.
     let rest = "mm_suite --rounds 1 --skip four_hundred --skip crowd_under_pressure --skip direct_races_reader";
     let output = coherence(&["--keep-going", "--json", "--", rest]);
     let text = stdout(&output);
@@ -302,7 +302,7 @@ fn more_left_out_than_a_baseline_allows_is_3_and_bad_and_without_one_a_commit_is
         assert_eq!(code, Some(0), "{printed}");
         assert!(!printed.contains("no baseline"), "{printed}");
     }
-    // Now the baseline belongs to a kernel in which the bug occurred once or twice.
+    // The changed baseline is that of a kernel in which the bug occurred once or twice.
     let text = std::fs::read_to_string(&file).expect("it was written");
     let (before, _) = text.split_once("times = [").expect("a count");
     std::fs::write(&file, before.to_string() + "times = [1, 2] }\n").expect("it is ours");

@@ -13,7 +13,7 @@ use board::fdt::Tree;
 
 use crate::plain_kernel;
 
-/// Programs that show bugs which no test of `mm_suite` shows.
+/// Programs that show bugs that no test of `mm_suite` shows.
 pub const PROOFS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../linux/6.12/proofs");
 const PROGRAM: &str = env!("CARGO_BIN_EXE_warmswitch");
 
@@ -27,7 +27,7 @@ fn with_input(arguments: &[&str], input: &[u8]) -> Output {
         .spawn()
         .expect("the program starts");
     let mut stdin = child.stdin.take().expect("a pipe");
-    // If the program refuses its arguments, it does not read its input, and the write fails.
+    // If the program rejects its arguments, it does not read its input, and the write fails.
     let _ = stdin.write_all(input);
     drop(stdin);
     child.wait_with_output().expect("it ends")
@@ -135,7 +135,7 @@ fn a_guest_that_has_come_to_its_end_ends_the_run_with_its_last_words() {
     );
     let (_, printed) = end("poweroff -f");
     assert!(!printed.contains("limit of board time"), "{printed}");
-    // A root file system without a first process is refused before the boot.
+    // A root file system without a first process is an error before the boot.
     let empty = dir.join("empty.cpio");
     fs::write(&empty, b"").unwrap();
     let text = dir.join("text");
@@ -157,8 +157,8 @@ fn a_guest_that_has_come_to_its_end_ends_the_run_with_its_last_words() {
     let message = err(&output);
     assert_eq!(output.status.code(), Some(1), "{message}");
     assert!(message.contains("Kernel panic - not syncing"), "{message}");
-    // A damaged zImage may unpack to anything. With these bytes, it is stuck in a loop, and the watchdog soon ends the
-    // run.
+    // A damaged zImage may unpack to anything. With these bytes, the guest is stuck in a loop, and the watchdog soon
+    // ends the run.
     let mut zimage = fs::read(plain_kernel("zimage")).unwrap();
     let quarter = zimage.len() / 4;
     zimage[quarter..quarter + 64].fill(0x55);

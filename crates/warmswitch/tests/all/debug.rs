@@ -66,7 +66,7 @@ fn gdb_stops_at_a_kernel_function_and_shows_registers_and_memory() {
             "<start_kernel+4>",
         ],
     );
-    // gdb prints the output of `monitor` elsewhere.
+    // The output of `monitor` is at another position, so it is checked separately.
     in_order(&text, &["mode Supervisor", "pid 0"]);
 }
 

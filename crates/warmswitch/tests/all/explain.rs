@@ -89,8 +89,8 @@ pub fn charged_as_counted(board: &str, kernel: &str, command: &str) {
 #[test]
 #[ignore = "needs the kernel"]
 fn a_latency_is_the_sum_of_its_parts_whatever_they_are_told_by() {
-    // The test runs once with load, and once on an idle board. Each command is one line, which is quoted as a whole for
-    // the guest's shell.
+    // The test runs once with load, and once on an idle board. Each command is one line, which is quoted as one word
+    // for the guest's shell.
     for command in [
         "hackbench -g 1 -l 100000 > /dev/null & cyclictest -l 80 -p 50 -q -h 1000",
         "cyclictest -l 80 -p 50 -q -h 1000",
@@ -272,7 +272,8 @@ fn files_for_other_programs_have_every_cycle_and_the_worst_latencies() {
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
-/// An experiment with one run of three seconds. The run keeps a snapshot, half a second or more before later latencies.
+/// An experiment with one run of three seconds. The run keeps a snapshot, which is at least half a second earlier than
+/// the later latencies.
 const ONE: &str = r#"
 format = 1
 title = "one run"
@@ -362,8 +363,8 @@ fn inclusive(folded: &str, function: &str) -> u64 {
     lines.filter_map(count).sum()
 }
 
-/// Every tenth wake-up comes just after a tick. `profile` must find by itself that the tick makes this wake-up late,
-/// and by how many cycles. Without the tick's work, the wake-ups come earlier by the same time.
+/// Every tenth wake-up comes just after a tick. `profile` must find out that the tick makes this wake-up late, and by
+/// how many cycles. Without the tick's work, the wake-ups come earlier by the same time.
 #[test]
 #[ignore = "needs the kernel"]
 fn what_makes_latencies_long_is_named_and_without_it_they_are_not() {

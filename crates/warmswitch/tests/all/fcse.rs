@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the kernels with FCSE on a board, and on QEMU, which has FCSE and no caches. The tests build missing
+//! Tests of the kernels with FCSE on a board, and on QEMU, which models FCSE but no caches. The tests build missing
 //! kernels.
 //!
-//! QEMU runs the kernel `fcse-checks`. QEMU's TLB removes entries by virtual instead of modified address, and is right
-//! only with a kernel that empties the TLB at each entry.
+//! QEMU's TLB removes entries by virtual instead of modified address. Therefore, QEMU runs the kernel `fcse-checks`,
+//! which makes QEMU empty the TLB at each entry to the kernel.
 
 use std::process::{Command, Output, Stdio};
 
@@ -30,7 +30,8 @@ pub fn output_text(output: &Output) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Tests that guaranteed mode skips: they need more processes than PIDs, or processes larger than a slot.
+/// Tests that guaranteed mode skips, because they need more processes than there are PIDs, or processes larger than a
+/// slot.
 const BEYOND_THE_LIMITS: &[&str] = &[
     "four_hundred",
     "slots_of_others",
@@ -47,8 +48,8 @@ const BEYOND_THE_LIMITS: &[&str] = &[
     "grows_to_slot",
 ];
 
-/// Returns whether a test may be skipped because it missed its race: two tests anywhere, the others only on QEMU, whose
-/// timing differs.
+/// Returns whether a test may be skipped because it missed its race. Two tests may be skipped anywhere, the others only
+/// on QEMU, whose timing differs.
 fn may_be_missed(test: &str, options: &[&str]) -> bool {
     let rare = ["direct_races_reader", "fork_races_leaver"].contains(&test);
     let race = test.contains("_races_")
@@ -62,8 +63,7 @@ fn may_be_missed(test: &str, options: &[&str]) -> bool {
     rare || (race && options == ON_QEMU)
 }
 
-/// Asserts that the tests of `mm_suite` passed, and that exactly those in `beyond` were skipped, apart from missed
-/// races.
+/// Asserts that the tests of `mm_suite` passed. Apart from missed races, exactly the tests in `beyond` must be skipped.
 fn passed(output: &Output, options: &[&str], beyond: &[&str]) {
     let text = output_text(output);
     assert!(output.status.success(), "{options:?}:\n{text}");
@@ -177,7 +177,7 @@ fn what_outlives_a_process_in_the_caches_shows_on_the_board_alone() {
 }
 
 /// Runs programs of `linux/6.12/proofs` that no test of `mm_suite` covers. The kernel removes the TLB entry together
-/// with the page-table entry, so the case occurs in no round. With the mutant, every round fails.
+/// with the page-table entry, so no round fails. With the mutant, every round fails.
 #[test]
 #[ignore = "needs the kernel"]
 fn nobody_stores_to_a_shared_page_when_its_entry_is_gone() {
@@ -200,7 +200,7 @@ fn nobody_stores_to_a_shared_page_when_its_entry_is_gone() {
 }
 
 /// Runs a proof on the kernels of both modes, and with each of the mutants. Returns the outputs. The flag of each
-/// output tells whether the proof must find everything right.
+/// output says whether the proof must find no error.
 fn entered(command: &str, mutants: &[&str]) -> Vec<(bool, String)> {
     let program = proof(command.split(' ').next().expect("a name"));
     let mutants = mutants.iter().map(|name| proofs_mutant(name));

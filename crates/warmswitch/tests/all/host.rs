@@ -151,7 +151,7 @@ fn cyclic_takes_cyclictests_options_and_keeps_every_latency() {
 
 #[test]
 fn packets_are_timed_and_a_device_that_is_not_there_is_named() {
-    // The tools run one after the other, because both use the same ports. Another program may hold the ports.
+    // The tools run one after the other, because both use the same ports. Another program may already use the ports.
     for tool in ["reply", "period"] {
         let run = &runs(&[tool, "--quick", "--json"])[0];
         if run["failed"].is_null() {

@@ -2,9 +2,9 @@
 //! Tests of the variant `product`, with and without FCSE: its features on the board, memory that the kernel shares with
 //! processes, and known failures. `cargo xtask ci --all` runs them; `make test` does not build these kernels.
 //!
-//! A test `known_to_fail_...` asserts a known failure, which is plain Linux's own unless the test's comment states
-//! otherwise. The test fails when the bug is fixed. Then reverse its assertion (no round may fail), rename the test,
-//! and mark the section in docs/understand/LINUX-FINDINGS.md as fixed, or remove the limit from
+//! A test `known_to_fail_...` asserts a known failure. The failure also occurs in plain Linux, unless the test's
+//! comment states otherwise. The test fails when the bug is fixed. Then reverse its assertion (no round may fail),
+//! rename the test, and mark the section in docs/understand/LINUX-FINDINGS.md as fixed, or remove the limit from
 //! docs/understand/LIMITS.md.
 
 use crate::commands::{number_after, proof, warmswitch};
@@ -17,7 +17,7 @@ const PRODUCT_SH: &str = concat!(
     "/../../linux/6.12/proofs/product.sh"
 );
 
-/// Runs a program of `linux/6.12/proofs` on a kernel. Returns whether it found everything right, and its output. The
+/// Runs a program of `linux/6.12/proofs` on a kernel. Returns whether the program found no error, and its output. The
 /// program must run to its end.
 fn says(kernel: &str, command: &str) -> (bool, String) {
     says_with(kernel, "16K", command)
@@ -145,7 +145,7 @@ fn each_feature_that_a_shell_can_try_is_there() {
     }
 }
 
-/// The fair server gives ordinary tasks 50 ms of each second, also with real-time throttling off (-1).
+/// The fair server gives ordinary tasks 50 ms of each second, even with real-time throttling off (-1).
 #[test]
 #[ignore = "needs kernels"]
 fn the_fair_server_keeps_a_real_time_task_off_until_its_runtime_is_zero() {
@@ -198,13 +198,13 @@ fn memory_of_the_kernel_is_right_where_a_switch_comes_between() {
         ] {
             holds(kernel, command);
         }
-        // Data that the kernel wrote before the first page was mapped stays only in a large cache.
+        // Only a large cache still holds data that the kernel wrote before the first page was mapped.
         holds_with(kernel, "128K", "perf_ring 20");
     }
 }
 
-/// Returns the number of switches and of flushing switches, and the time of a hop between two processes, in ns, while
-/// `beside` runs and before `beside` runs.
+/// Returns four numbers: all switches, flushing switches, and the time of a hop between two processes, in ns, while
+/// `beside` runs and before it runs.
 fn bystanders(kernel: &str, beside: &str) -> [u32; 4] {
     let (program, binder) = (proof("bystander"), proof("binder_words"));
     let command = format!("mount -t debugfs debugfs /sys/kernel/debug; {beside}");
@@ -215,7 +215,7 @@ fn bystanders(kernel: &str, beside: &str) -> [u32; 4] {
     ["switches: ", "flushed: ", "ns a hop: ", "before: "].map(|what| number_after(&text, what))
 }
 
-/// A process that pins pages, or maps memory of the kernel, causes no flushes in switches between other processes.
+/// If a process pins pages or maps memory of the kernel, switches between other processes still do not flush.
 #[test]
 #[ignore = "needs kernels"]
 fn a_process_that_pins_pages_or_maps_the_kernels_costs_others_nothing() {
@@ -230,7 +230,7 @@ fn a_process_that_pins_pages_or_maps_the_kernels_costs_others_nothing() {
             "binder_words 5; bystander 500",
         ] {
             let found = bystanders(kernel, beside);
-            // Two switches for each of the ring's 500 hops. The other switches are to and from the process that pins
+            // Each of the ring's 500 hops takes two switches. The other switches are to and from the process that pins
             // pages.
             let others = found[0].saturating_sub(2 * 500);
             assert!(found[1] <= 2 * others, "{kernel}, {beside}: {found:?}");
@@ -305,8 +305,8 @@ fn known_to_fail_a_call_that_writes_its_own_source_reads_old_words() {
     fails(PLAIN, "writev_overlap 100", "");
 }
 
-/// Within one process, the bug is plain Linux's. Between two processes, it is a bug of FCSE in guaranteed mode. The bug
-/// needs a large cache, because the kernel's old line does not stay long enough in a small one.
+/// Within one process, the bug is one of plain Linux. Between two processes, it is a bug of FCSE in guaranteed mode.
+/// The bug needs a large cache, because the kernel's old line does not stay long enough in a small cache.
 #[test]
 #[ignore = "needs kernels"]
 fn known_to_fail_a_build_id_is_recorded_as_the_kernel_last_saw_it() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests that the caches hold data: Linux fails without the cache maintenance in its address-space switch. The
-//! unchanged kernel runs the same commands. The test needs the built kernel.
+//! unchanged kernel runs the same commands without an error. The test needs the built kernel.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -68,7 +68,7 @@ fn console(image: &Path, dtb: &Path) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Returns whether the console shows the whole output, with five equal checksums.
+/// Returns whether the console shows the complete output, with five equal checksums.
 fn survives(console: &str) -> bool {
     let sums: Vec<&str> = console
         .lines()

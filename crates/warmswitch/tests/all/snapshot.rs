@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use crate::{Files, RUN_FEW, make_project, results};
 
-/// A project with a cache of its own. The cache has links to everything in our cache except the snapshots.
+/// A project with its own cache. The cache has links to everything in our cache except the snapshots.
 struct Place {
     dir: PathBuf,
 }

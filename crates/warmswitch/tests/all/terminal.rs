@@ -100,7 +100,7 @@ fn the_terminal_is_raw_during_a_boot_and_restored_after_it() {
     let mut terminal = Terminal::boot();
     terminal.wait_for("warmswitch# ");
     assert!(!terminal.makes_lines());
-    // The quotes keep the echo of the command from being taken for its output.
+    // Because of the quotes, the echo of the command differs from its output.
     terminal.press(b"echo he\"\"llo\r");
     terminal.wait_for("hello");
     // Ctrl-C goes to the guest.

@@ -5,7 +5,7 @@
 use crate::commands::{number_after, proof, warmswitch};
 use crate::fcse::output_text;
 
-/// Versions, each with the tests of `mm_suite` that fail because of its own source.
+/// Versions, each with the tests of `mm_suite` that fail because of bugs in the version's own source.
 const VERSIONS: [(&str, &[&str]); 2] = [("7.3", &["mem_own_text"]), ("6.1", &[])];
 
 #[test]

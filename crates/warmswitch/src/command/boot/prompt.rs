@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds a prompt in a console log: a line that has begun and has not ended.
 
-/// Searched length of the log, in bytes; longer than a prompt and the kernel messages after it.
+/// Number of bytes to search at the end of the log. A prompt and the kernel messages after it are shorter.
 const TAIL: usize = 4096;
 /// Number of characters at the end in which two prompts must agree. A directory may precede these characters.
 const SAME: usize = 2;

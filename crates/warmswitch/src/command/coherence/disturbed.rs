@@ -39,10 +39,10 @@ mod all;
 pub struct Options {
     /// Interrupt the command at moments that this seed draws, and switch to another of its tasks (docs/use/CHAOS.md)
     ///
-    /// The command `mm_chaos` alone is the seed's random program.
+    /// The command `mm_chaos` without arguments runs the seed's random program.
     #[arg(long, value_name = "SEED", conflicts_with_all = ["all_mutants", "cost", "bisect", "chaos_seeds"])]
     chaos: Option<u64>,
-    /// Run as with --chaos for each seed from A up to but not including B, on all processors
+    /// Run each seed from A up to, but not including, B as with --chaos, on all processors
     ///
     /// Results are stored. A seed with a stored result is not run again.
     #[arg(long, value_name = "A..B", conflicts_with_all = ["cost", "bisect", "tap", "gdb"])]
@@ -61,7 +61,7 @@ impl Options {
         self.chaos.is_some() || self.chaos_seeds.is_some()
     }
 
-    /// Checks what clap cannot check.
+    /// Checks conditions that clap cannot check.
     pub fn check(&self, args: &Args) -> Result<()> {
         let has_jobs = args.all_mutants || args.write_baseline || self.chaos_seeds.is_some();
         if args.jobs.is_some() && !has_jobs {
@@ -253,7 +253,7 @@ impl Request<'_> {
         Ok(summary.outcome())
     }
 
-    /// Prints the whole report of a seed.
+    /// Prints the complete report of a seed.
     fn show_cause(&self, campaign: &Campaign<'_>, names: &Names, seed: u64) -> Result<()> {
         let ran = campaign.ran(seed, &names)?;
         let groups = coherence::groups(&ran.findings.reports, &self.suppressions, names);

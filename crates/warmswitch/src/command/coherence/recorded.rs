@@ -18,7 +18,7 @@ use base::shell;
 use session::boot::is_path;
 use supply::toolchain::default_jobs;
 
-/// Number of runs behind a baseline: one with the board's victim seed, the others with other seeds.
+/// Number of runs for a baseline: one run with the board's victim seed, and the others with other seeds.
 const RUNS: u32 = 4;
 
 /// Baselines for comparison with a run.
@@ -30,7 +30,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Loads the baselines. Fails if the file is bad, or if there is no file for a new baseline.
+    /// Loads the baselines. Fails if the file is invalid, or if there is no file for a new baseline.
     pub fn of(args: &Args) -> Result<Recorded> {
         let target = &args.target;
         let kernel = target.kernel()?;

@@ -14,7 +14,7 @@ use base::{colour, shell};
 use results::runs::markers;
 use watch::checker::REPORTS;
 
-/// A result, and what its output needs.
+/// A result, with everything that its output needs.
 pub struct Shown<'a> {
     /// Options of the command line.
     pub args: &'a Args,
@@ -116,7 +116,7 @@ impl Shown<'_> {
             .filter(move |g| g.suppression == Some(entry))
     }
 
-    /// Counts what each suppression covered.
+    /// Counts the reports that each suppression covered.
     fn counts(&self) -> Counts {
         baseline::counts(&self.groups, self.suppressions)
     }
@@ -237,7 +237,7 @@ impl Shown<'_> {
         text
     }
 
-    /// Returns the exit code. Prints notes on what the exit code does not show.
+    /// Returns the exit code. Prints notes on details that the exit code does not show.
     pub fn outcome(&self) -> Result<Outcome> {
         if self.findings.ended == RunEnd::Interrupted && self.args.bisect {
             eprintln!("error: stopped");
@@ -289,7 +289,7 @@ impl Shown<'_> {
         })
     }
 
-    /// Returns what the run proves, or an error if it proves nothing.
+    /// Returns the outcome that the run proves, or an error if the run proves nothing.
     fn judged(&self) -> Result<Outcome> {
         if self.reported().next().is_some() {
             return Ok(Outcome::No);

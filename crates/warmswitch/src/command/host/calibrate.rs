@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `host calibrate`: fits the numbers of a simulated board's file to the memory figures of a real board, and shows
-//! what the changed numbers do to a context switch.
+//! `host calibrate`: fits the numbers of a simulated board's file to the memory figures of a real board, and shows the
+//! effect of the changed numbers on a context switch.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -152,7 +152,7 @@ pub fn calibrate(machine: &Machine, name: &str) -> Result<Said> {
 /// Boots the board with these changes, and with `warmswitch-target` in its root file system.
 fn booted(name: &str, changes: &[Change], kernel: &str) -> Result<Session> {
     let (board, _) = boards::load(&boards::changed(name, changes))?;
-    // This is the product's own program, because the figures depend on its C library's memset().
+    // The board runs the product's own program, because the figures depend on memset() of its C library.
     let program = target::built(made_for(board.core.core).1)?;
     let added = format!("{}:/usr/bin/{}", program.display(), target::NAME);
     let recipe = Recipe {

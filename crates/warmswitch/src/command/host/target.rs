@@ -115,7 +115,7 @@ impl Read {
         Ok(outcome)
     }
 
-    /// Prints the results of another program beside the boards' records. Stores nothing.
+    /// Prints the results of another program next to the boards' records. Stores nothing.
     fn other(&self, bytes: &[u8]) -> Result<Outcome> {
         let mut machine = import::bytes_of(bytes).with_context(|| shown(&self.log).to_string())?;
         machine.name = shown(&self.log).to_string();

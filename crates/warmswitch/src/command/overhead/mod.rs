@@ -32,7 +32,7 @@ const SAME_PLACES: &str = "norandmaps";
 /// Limit of board time for a run, in seconds.
 const LIMIT_S: f64 = 300.0;
 
-/// The end of the `--help` of this verb.
+/// Text at the end of this verb's `--help`.
 pub const HELP: Help = Help {
     documents: "docs/use/EXPLAIN.md",
     examples: &[(
@@ -41,7 +41,7 @@ pub const HELP: Help = Help {
     )],
 };
 
-/// Measure what switches cost two working tasks, by the formula of the paper of 2007 and exactly
+/// Measure the cost of switches between two working tasks, with the formula of the paper of 2007 and exactly
 #[derive(clap::Args)]
 pub struct Args {
     /// Name of a board, or path to a board file
@@ -50,19 +50,19 @@ pub struct Args {
     /// Name of a kernel
     #[arg(long, value_name = "KERNEL", default_value = "plain")]
     kernel: String,
-    /// Measure timer interrupts of one task, instead of switches between two
+    /// Measure timer interrupts of one task, instead of switches between two tasks
     #[arg(long, conflicts_with = "sweep")]
     interrupts: bool,
-    /// Measure sort beside CRC, with several sizes of the sorted data
+    /// Measure sort together with CRC, for several sizes of the sorted data
     #[arg(long)]
     sweep: bool,
     /// Pieces of work per turn
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pieces: u32,
-    /// Data of each task but sort, in KB
+    /// Size of the data of each task except sort, in KB
     #[arg(long, value_name = "KB", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
     kb: u32,
-    /// Number of boards, each with another seed of the caches' random victims; figures are means over the boards
+    /// Number of boards, each with a different seed of the caches' random victims; figures are means over the boards
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     seeds: u32,
     /// Print JSON

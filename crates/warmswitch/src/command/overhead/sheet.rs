@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tables of the results: means over boards beside the paper's figures, and verdicts.
+//! Tables of the results: means over boards next to the paper's figures, and verdicts.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ impl Sheet {
     }
 
     /// Returns the paper's figure for one interruption, if the task is interrupted as often as in the paper. In a
-    /// sweep, the counts and the data differ from the paper's.
+    /// sweep, the counts and the data differ from those in the paper.
     pub fn interruption(&self, by: &str, work: &str, times: u32) -> Option<f64> {
         if times != PAPERS {
             return None;
@@ -54,7 +54,7 @@ impl Sheet {
         1e6 * cycles / self.cpu_hz as f64 / f64::from(count)
     }
 
-    /// Returns what a task lost in user land, and its misses by causer.
+    /// Returns the time that a task lost in user land, and its misses by causer.
     pub fn lost(&self, interrupted: &Interrupted<'_>, exact: &Charges, task: usize) -> Vec<Row> {
         let Interrupted { work, by, times } = *interrupted;
         let us = |cycles: i64| self.us(cycles as f64, times);

@@ -49,7 +49,7 @@ impl Plan {
         }
     }
 
-    /// Returns plans for sort beside CRC, one for each size of the sorted data.
+    /// Returns plans for sort together with CRC, one for each size of the sorted data.
     pub fn sweep() -> Vec<Plan> {
         let plan = |sorted| Plan {
             works: ["sort", "crc"],
@@ -186,7 +186,7 @@ impl Plan {
     }
 }
 
-/// Returns a table of what sort lost, by the size of the sorted data.
+/// Returns a table of the time that sort lost, by the size of the sorted data.
 pub fn sweep_text(sheet: &Sheet, measured: &[(Plan, Vec<Pair>)]) -> String {
     let row = |(plan, pair): (&Plan, &Pair)| -> Row {
         let name = format!("{:4} KB", plan.kb());
