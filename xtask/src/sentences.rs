@@ -54,15 +54,17 @@ fn sentences(path: &str, text: &str) -> Vec<Sentence> {
     let mut found = Vec::new();
     let mut paragraph = String::new();
     let mut begins = 0;
-    let mut skipped = false;
+    let (mut in_code, mut in_comment) = (false, false);
     for (n, line) in text.lines().chain([""]).enumerate() {
         let words = line.trim_start();
         let prose = match is_document {
             true => {
                 let fence = words.starts_with("```");
-                skipped ^= fence || words.starts_with("<!--") != line.contains("-->");
+                in_code ^= fence;
+                let begun = in_comment || words.starts_with("<!--");
+                in_comment = begun && !line.contains("-->");
                 let no_prose = words.starts_with(['|', '#', '<', '!']) || line.starts_with("    ");
-                (!fence && !skipped && !no_prose).then_some(words)
+                (!fence && !in_code && !begun && !no_prose).then_some(words)
             }
             false => ["//! ", "/// ", "// "]
                 .iter()
@@ -118,6 +120,15 @@ mod tests {
     fn texts(path: &str, text: &str) -> Vec<String> {
         let all = sentences(path, text).into_iter();
         all.map(|sentence| sentence.text).collect()
+    }
+
+    #[test]
+    fn a_comment_within_a_line_hides_no_sentence_behind_it() {
+        let document = "A figure of 41<!-- record --> us stands in this line.\n\n<!-- One two three\n\n\
+                        four five six. -->\n\nSeven eight nine ten eleven.\n";
+        let all = texts("a.md", document);
+        assert_eq!(all.len(), 2, "{all:?}");
+        assert_eq!(all[1], "Seven eight nine ten eleven.");
     }
 
     #[test]
