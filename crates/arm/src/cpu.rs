@@ -280,8 +280,8 @@ impl<B: Bus> Cpu<B> {
 
     /// The instruction loop: executes at least one instruction, then continues until the horizon.
     ///
-    /// The loop looks up the operation after the current one before it executes the current one. Usually that
-    /// operation is the next one, so the host knows its jump target early.
+    /// The loop looks up the operation after the current one before it executes the current one. Usually the core
+    /// executes that operation next, so the host knows the target of its jump early.
     fn execute<const THUMB: bool>(&mut self) {
         let size = if THUMB { 2 } else { 4 };
         let mut count = 0;

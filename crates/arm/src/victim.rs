@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Choice of the victim: the way of a set that a fill replaces. Pseudo-random or round robin by SCTLR.RR.
+//! Choice of the victim: the way of a set that a fill replaces. SCTLR.RR selects pseudo-random or round robin.
 //!
 //! - [`Replacement::Ways`] (`DDI0198D 4.2`): one counter for each cache, which skips the ways that CP15 c9 (format C)
 //!   locks.
@@ -154,7 +154,7 @@ impl Victim {
         }
     }
 
-    /// Chooses the way of the set that begins at line `first` by its pointer, under every policy. Software uses the
+    /// Chooses the way at the pointer of the set that begins at line `first`, whatever the policy is. Software uses the
     /// pointer to step through a set.
     pub fn choose_in_turn(&mut self, first: usize) -> u32 {
         let way = self.in_set(first / self.ways as usize);

@@ -148,7 +148,7 @@ impl<B: Bus> Cpu<B> {
         Ok(old)
     }
 
-    /// Translates and checks. Enters the data abort if that fails.
+    /// Translates and checks an access. Enters the data abort if the access is refused.
     pub(super) fn access(&mut self, mva: Mva, kind: Kind, privileged: bool) -> Access<Resolved> {
         match self.translate(mva, kind, privileged) {
             Ok(page) => Ok(page),

@@ -73,7 +73,7 @@ fn a_branch_between_counts_towards_the_latency_of_a_load() {
 
 #[test]
 fn time_of_an_instruction_between_counts_towards_the_latency_of_a_load() {
-    // mul r6, r5, r7 takes three, two or one cycles. Only after one cycle is one cycle of latency left.
+    // mul r6, r5, r7 takes three, two or one cycles. Only a multiplication of one cycle leaves a cycle of load latency.
     for (factor, taken) in [(0x1000_0000, 3), (0x8_0000, 2), (1, 1)] {
         let mut cpu = warm(&[LOAD, 0xe006_0795, USE]);
         cpu.r[7] = factor;

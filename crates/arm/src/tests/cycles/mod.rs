@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cycle tables of the core's manuals, as tests (docs/understand/TIMING.md).
 //!
-//! Expectations were written from the manuals before the tests were run. Each names its source: [`read`] means that the
-//! author had the text, [`recalled`] that the author wrote from memory. Memory times are computed from the parameters
-//! of the configuration and of the bus.
+//! Expectations were written from the manuals before the tests were run. Each expectation names its source. [`read`]
+//! means that the author had the text, [`recalled`] that the author wrote from memory. Memory times are computed from
+//! the parameters of the configuration and of the bus.
 //!
 //! [`read`]: Source::Read
 //!
