@@ -128,8 +128,8 @@ pub enum Event<'a> {
         value: u32,
         cached: bool,
     },
-    /// An instruction is about to execute. `value` is the word or (Thumb) half-word that it was decoded from, as held
-    /// by an I-cache line or the prefetch buffer. `registers` are the registers before it executes.
+    /// An instruction is about to execute. `value` is its word or Thumb half-word, as the I-cache line or the prefetch
+    /// buffer holds it. `registers` are the registers before it executes.
     Fetch {
         mva: Mva,
         pa: Pa,

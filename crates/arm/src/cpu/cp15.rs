@@ -2,9 +2,9 @@
 //! System control coprocessor: effects of its registers and operations. Each core has its own register numbers.
 //! `model/` has the [`Row`]s, which connect numbers and effects.
 //!
-//! Operands of operations by address are MVAs; the FCSE does not relocate them. The run ends at a read of a write-only
-//! register, at a write of a read-only register, at an access to a register that the manual does not list, and at debug
-//! bits that would change the core's behaviour. The model guesses nothing.
+//! Operands of operations by address are MVAs; the FCSE does not relocate them. The model guesses nothing. The run ends
+//! at a read of a write-only register, at a write of a read-only register, at an access to a register that the manual
+//! does not list, and at a write of debug bits that would change the core's behaviour.
 
 use crate::addr::Mva;
 use crate::bus::Bus;

@@ -276,7 +276,7 @@ impl<B: Bus> Cpu<B> {
         Ok(value)
     }
 
-    /// Accounts for an uncached read of `words` words. Either the read is complete at `done`, or its abort is taken.
+    /// Accounts for an uncached read of `words` words and waits until it is complete at `done`. A bus error aborts it.
     pub(super) fn uncached_is_read(
         &mut self,
         page: Resolved,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Responses on one pin to stimuli on another, from recorded edges alone.
+//! Matches responses on one pin with stimuli on another pin. Uses only recorded edges.
 
 use crate::bus::Edge;
 
