@@ -56,7 +56,7 @@ pub struct Victim {
     base: u8,
     /// [`Replacement::FromBase`] and [`Replacement::Sets`]: the way to fill next, for each segment or set.
     next: Box<[u8]>,
-    /// [`Replacement::Sets`]: number of locked ways of each set; they are its first ways.
+    /// [`Replacement::Sets`]: for each set, the number of locked ways. The locked ways are the first ways of the set.
     locks: Box<[u8]>,
     /// [`Replacement::Sets`]: whether fills lock their line.
     pub locking: bool,
@@ -162,7 +162,7 @@ impl Victim {
         way
     }
 
-    /// Number of locked ways of the set that holds a line; they are its first ways.
+    /// Number of locked ways of the set that holds a line. The locked ways are the first ways of the set.
     fn locks_of(&self, line: usize) -> u32 {
         let set = line / self.ways as usize;
         self.locks.get(set).map_or(0, |locks| (*locks).into())

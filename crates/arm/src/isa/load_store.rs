@@ -280,7 +280,7 @@ fn load_pc_if<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     }
 }
 
-/// Transfers r15: LDR branches and may change the state; STR stores the instruction's address + 12.
+/// Transfers r15. LDR branches and may change the state. STR stores the instruction's address + 12.
 fn transfer_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let (base, moved) = base_and_moved(cpu, insn);

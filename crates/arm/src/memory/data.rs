@@ -365,8 +365,7 @@ impl<B: Bus> Cpu<B> {
         Ok(line)
     }
 
-    /// Fills a line for `mva`, which is missing. Returns the cycle at which the pipeline may continue; the caller waits
-    /// until then.
+    /// Fills a line for `mva`, which is missing. Returns the cycle until which the caller must make the pipeline wait.
     pub(crate) fn fill_dcache(&mut self, mva: Mva, page: Resolved) -> Access<(usize, u64)> {
         let before = self.cycles;
         let pa = page.pa(mva);

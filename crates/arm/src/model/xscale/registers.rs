@@ -161,7 +161,7 @@ impl ClockCounter {
         self.control
     }
 
-    /// Writes PMNC; bit C clears the counter.
+    /// Writes PMNC. Bit C clears the counter.
     pub(crate) fn set_control(&mut self, now: u64, value: u32) {
         self.settle(now);
         self.control = value & 9;

@@ -15,7 +15,7 @@ const LOAD: u32 = 0xe591_0000; // ldr r0, [r1]
 const USE: u32 = 0xe280_4001; // add r4, r0, #1
 const ADD: u32 = 0xe285_6001; // add r6, r5, #1
 
-/// Returns a core with MMU, caches and branch target buffer on; code and data are in the caches.
+/// Returns a core with MMU, caches and branch target buffer on. Code and data are in the caches.
 fn warm(code: &[u32]) -> Cpu<TestBus> {
     let mut cpu = mapped_on(&CORE, TestBus::new(1 << 20), |bus| bus);
     let sctlr = cpu.cp15.sctlr;

@@ -52,7 +52,7 @@ impl fmt::Display for Source {
 
 /// ARM9EJ-S, "Instruction cycle count summary". The stored page ends within LDM.
 pub(super) const TABLE: Source = Source::Read("DDI0222B 8.1, table 8.2");
-/// The rows after LDM in the same table, and its text.
+/// The rows of that table after LDM, and the table's text.
 pub(super) const TABLE_REST: Source = Source::Recalled("DDI0222B 8.1, table 8.2");
 /// The Thumb counterpart of the table.
 pub(super) const TABLE_THUMB: Source = Source::Recalled("DDI0222B 8.1, table 8.3");
