@@ -52,7 +52,7 @@ impl Pa {
         Pa(self.0 & !31)
     }
 
-    /// The address `bytes` higher.
+    /// This address plus `bytes`.
     #[inline(always)]
     pub const fn plus(self, bytes: u32) -> Pa {
         Pa(self.0.wrapping_add(bytes))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The interface between the core and the memory system: five bus transactions, and the time of the next
-//! event.
+//! The interface between the core and the memory system. It carries bus transactions, the time of the next event, and
+//! events for an observer.
 
 use crate::addr::Pa;
 use crate::observe::{Cause, Context, Event, Reaction};
@@ -64,8 +64,8 @@ pub struct Signals {
 
 /// The memory system outside the core. `now` is always core cycles since power-on.
 ///
-/// The memory map may hold devices with side effects. Each call is therefore one bus transaction, made
-/// exactly once, in the order in which the core and its write buffer issue it.
+/// The memory map may hold devices with side effects. Each transaction is therefore one call, made exactly once, in the
+/// order in which the core and its write buffer issue the transactions.
 pub trait Bus: 'static {
     /// Whether the core reports its internal events to [`Bus::observe`]. If false, the reports are not
     /// compiled in.
@@ -84,13 +84,13 @@ pub trait Bus: 'static {
         Reaction::Continue
     }
 
-    /// Receives a charge: `cycles` were charged to `cause` (negative: refunded). They belong to the instruction of the
-    /// last [`Event::Fetch`]. The exception is the fetch of an instruction: its cycles are reported before its
-    /// `Event::Fetch`. Called only if [`Bus::OBSERVED`] is true.
+    /// Receives `cycles` that were charged to `cause`; a negative number is a refund. The cycles belong to the
+    /// instruction of the last [`Event::Fetch`]. The only exception is an instruction fetch: its cycles are reported
+    /// before its `Event::Fetch`. Called only if [`Bus::OBSERVED`] is true.
     fn spent(&mut self, _cause: Cause, _cycles: i64) {}
 
     /// Makes one non-burst read. Returns the value and the duration in core cycles from the bus grant. The value is
-    /// zero-extended, and in the low bits for every byte lane.
+    /// zero-extended and is always in the low bits, whichever byte lanes the address selects.
     fn read(&mut self, now: u64, pa: Pa, width: Width) -> Result<(u32, u32), BusError>;
 
     /// Makes one non-burst write. Returns the number of core cycles for which the bus is busy.
@@ -111,12 +111,12 @@ pub trait Bus: 'static {
     /// Lets devices catch up to `now`. Returns the signals that they drive.
     fn advance(&mut self, now: u64) -> Signals;
 
-    /// Returns the latest cycle at which the core must call [`Bus::advance`] again; `<= now` means at once.
-    /// The core asks after every access that may have reached a device.
+    /// Returns the latest cycle at which the core must call [`Bus::advance`] again. If that cycle is not in the future,
+    /// the core calls at once. The core asks after every access that may have reached a device.
     fn next_event(&self) -> u64;
 
-    /// Reads memory without time or side effects, for debuggers, hashes and disassembly. Returns `None` for
-    /// addresses without memory, devices included.
+    /// Reads memory without time or side effects, for debuggers, hashes and disassembly. Returns `None` for devices and
+    /// for addresses without memory.
     fn peek(&self, pa: Pa) -> Option<u8>;
 
     /// Writes memory without time or side effects, for debuggers and loaders. Returns false for addresses

@@ -28,7 +28,7 @@ impl CacheGeometry {
 /// Replacement policy of the caches and the TLB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Victims {
-    /// The core's policy. SCTLR.RR selects pseudo-random or round robin for the caches.
+    /// The core's own policy. For the caches, SCTLR.RR selects between pseudo-random and round robin.
     #[default]
     Random,
     /// A policy that no silicon has: lines and entries stay as long as possible, so that software meets stale ones.
@@ -60,7 +60,7 @@ pub struct Config {
     pub dcache: CacheGeometry,
     /// Instruction and memory-system costs, in core cycles.
     pub cost: CostTable,
-    /// Start state of the pseudo-random victim counter. Zero stands for the reset value.
+    /// Start state of the pseudo-random victim counter. Zero selects the reset value.
     pub victim_seed: u32,
     /// Replacement policy.
     pub victims: Victims,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cycle costs. Issue cycles of instructions follow `DDI0222B 8.1` (ARM9EJ-S). The memory-system costs are
-//! those that the manuals leave open; calibrate them for each chip.
+//! Cycle costs. Issue cycles of instructions follow `DDI0222B 8.1` (ARM9EJ-S). The manuals leave the costs of the
+//! memory system open. Calibrate these costs for each chip.
 
 /// Costs in core cycles. "Extra" cycles are added to the issue cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CostTable {
-    /// Cycles of each transaction between the core's request and the bus grant (synchronisation).
+    /// Cycles of synchronisation in each transaction, between the core's request and the bus grant.
     pub bus_sync: u32,
-    /// Share of a line fill's tail (after the critical word) for which the pipeline waits, in 1/256.
+    /// After the critical word, the pipeline waits for this share of the rest of a line fill, in 1/256.
     pub tail_exposed_256: u32,
     /// Cycles of a translation-table walk in addition to its descriptor reads.
     pub walk_overhead: u32,

@@ -44,7 +44,7 @@ counters! {
     dcache_fills,
     /// Cycles for which loads waited for line fills.
     dcache_fill_cycles,
-    /// Dirty lines that a fill evicted and wrote back, counted once even if both halves are dirty.
+    /// Dirty lines that a fill evicted and wrote back. A line counts once even if both halves are dirty.
     dcache_victims,
     /// Dirty lines written back by CP15 operations.
     dcache_cleans,
@@ -68,8 +68,8 @@ counters! {
     tlb_invalidates,
     /// Stores that bypassed the D-cache, through the write buffer or unbuffered.
     buffered_stores,
-    /// Cycles for which loads and stores waited for the write buffer (full, conflict, drain) or for an
-    /// unbuffered store.
+    /// Cycles for which loads and stores waited for an unbuffered store or for the write buffer. They wait for the
+    /// buffer if it is full, has a conflict, or must drain.
     write_wait_cycles,
     /// Exceptions entered: undefined, SWI, aborts, IRQ, FIQ.
     exceptions,

@@ -36,7 +36,7 @@ pub enum Exit {
     ExceptionLoop,
     /// The instruction before `pc` accessed CP15 in a way that the model does not cover.
     UnmodelledCp15 {
-        /// The MCR or MRC, as `opc1, CRn, CRm, opc2` in bytes from the top.
+        /// Operands of the MCR or MRC, one byte each: `opc1` in the top byte, then `CRn`, `CRm`, `opc2`.
         operation: u32,
     },
 }
@@ -139,8 +139,8 @@ const CONDITIONS: [u16; 16] = {
 const ABORT_CHAIN_LIMIT: u32 = 8;
 
 impl<B: Bus> Cpu<B> {
-    /// Returns a core at power-on: Supervisor mode, interrupts masked, pc at the reset vector, caches and MMU off and
-    /// empty.
+    /// Returns a core at power-on: in Supervisor mode, with interrupts masked and the pc at the reset vector. The
+    /// caches and the MMU are off and empty.
     pub fn new(config: Config, bus: B) -> Cpu<B> {
         let undecoded = Op::undecoded(Cpu::<B>::decode_and_execute);
         Cpu {
@@ -261,8 +261,8 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Updates everything that depends on mode, T, I and F: privilege of accesses, sampling of interrupts, instruction
-    /// set state. Must be called after each change of these bits, with two exceptions: masking interrupts, and
-    /// unmasking them while none is pending. The bus announces new interrupts.
+    /// set state. Must be called after each change of these bits. Two changes need no call: masking interrupts, and
+    /// unmasking them while none is pending, because the bus announces a new interrupt.
     pub(crate) fn context_changed(&mut self) {
         let privileged = self.control & psr::MODE != 0x10;
         if privileged != self.memory.privileged() {
@@ -280,8 +280,8 @@ impl<B: Bus> Cpu<B> {
 
     /// The instruction loop: executes at least one instruction, then continues until the horizon.
     ///
-    /// The loop looks up the operation after the current one before it executes the current one. Usually that
-    /// operation is the next one, so the host knows its jump target early.
+    /// The loop looks up the operation after the current one before it executes the current one. Usually the core
+    /// executes that operation next, so the host knows the target of its jump early.
     fn execute<const THUMB: bool>(&mut self) {
         let size = if THUMB { 2 } else { 4 };
         let mut count = 0;
@@ -375,12 +375,12 @@ impl<B: Bus> Cpu<B> {
         self.refetch();
     }
 
-    /// Register `n` of the current mode; 15 is the address of the next instruction.
+    /// Register `n` of the current mode. Register 15 is the address of the next instruction.
     pub fn register(&self, n: usize) -> u32 {
         if n == 15 { self.pc } else { self.r[n & 15] }
     }
 
-    /// Sets register `n` of the current mode; 15 continues at another address.
+    /// Sets register `n` of the current mode. A write of register 15 continues at another address.
     pub fn set_register(&mut self, n: usize, value: u32) {
         if n == 15 {
             self.set_pc(value);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Data cache: virtually indexed, virtually tagged by MVA, holds the data (`DDI0198D 4`).
+//! Data cache, with its contents. It is virtually indexed and virtually tagged by MVA (`DDI0198D 4`).
 //!
-//! Each line keeps the physical address from which it was filled, so a write-back needs no translation. It has two
-//! dirty bits, one for each half of 16 bytes. Read misses allocate a line. XScale also allocates on write misses in
-//! pages with write allocation, and by a CP15 operation that allocates a line without reading memory.
+//! Each line keeps the physical address from which it was filled, so a write-back needs no translation. Each line has
+//! two dirty bits, one for each half of 16 bytes. Read misses allocate a line. XScale also allocates on write misses in
+//! pages with write allocation. XScale also has a CP15 operation that allocates a line without reading memory.
 //!
 //! XScale also has a mini data cache. In the vectors here, its lines follow the lines of the main cache. The page
 //! decides which of the two caches is filled; a lookup finds a line in either.
@@ -47,7 +47,7 @@ pub struct DCache {
     ways: u32,
     way_shift: u32,
     set_mask: u32,
-    /// For each line: its MVA, dirty halves in bits 2:1, valid in bit 0.
+    /// For each line: its MVA, with the dirty halves in bits 2:1 and the valid bit in bit 0.
     tags: Vec<u32>,
     pas: Vec<Pa>,
     data: Vec<Line>,
@@ -118,8 +118,8 @@ impl DCache {
         }
     }
 
-    /// Adds a mini data cache if `is` says that the core has one. Its replacement is round robin under every policy:
-    /// software relies on the eviction of the line that was filled first.
+    /// Adds a mini data cache if `is` is true. Its replacement is round robin under every policy, because software
+    /// relies on the eviction of the line that was filled first.
     pub fn with_mini(mut self, is: bool) -> DCache {
         if is {
             let lines = self.mini + MINI_LINES;
@@ -184,8 +184,8 @@ impl DCache {
         &mut self.data[line].0[first..end]
     }
 
-    /// Chooses the line to fill for `mva` and empties it. Also returns the MVA of the victim, if a valid line
-    /// was there, and the data to write back.
+    /// Chooses the line to fill for `mva` and empties it. If the line was valid, also returns its old MVA. If it was
+    /// dirty, also returns the data to write back.
     #[inline]
     pub fn allocate(&mut self, mva: Mva) -> (usize, Option<Mva>, Option<Dirty>) {
         let first = self.set(mva.0) << self.way_shift;
@@ -207,7 +207,7 @@ impl DCache {
         self.empty(first + way as usize)
     }
 
-    /// Chooses and empties the line at the set's pointer, under every policy.
+    /// Chooses and empties the line at the set's pointer, whatever the replacement policy is.
     pub fn allocate_in_turn(&mut self, mva: Mva) -> (usize, Option<Mva>, Option<Dirty>) {
         let first = self.set(mva.0) << self.way_shift;
         let way = self.victim.choose_in_turn(first);
@@ -262,7 +262,7 @@ impl DCache {
         (tag & VALID != 0).then_some((Mva(tag & !31), (tag >> 1 & 3) as u8))
     }
 
-    /// Whether a line belongs to the mini data cache, and its set and way.
+    /// Returns whether a line belongs to the mini data cache, and the line's set and way.
     pub fn place_of(&self, line: usize) -> (bool, (u32, u32)) {
         let (n, ways, mini) = match line.checked_sub(self.mini) {
             Some(n) => (n as u32, MINI_WAYS, true),
@@ -276,7 +276,7 @@ impl DCache {
         self.tags.len()
     }
 
-    /// The line that a set/way operand names (`DDI0198D 2.3.7`: way in the top bits, set from bit 5 on).
+    /// The line that a set/way operand names. The way is in the top bits, the set from bit 5 on (`DDI0198D 2.3.7`).
     pub fn line_by_index(&self, operand: u32) -> usize {
         let way = if self.way_shift == 0 {
             0

@@ -7,7 +7,7 @@
 
 use crate::addr::{Mva, Va};
 
-/// The PID that applies to one side (instruction or data).
+/// The PID that applies to instruction addresses or to data addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Relocation {
     /// PID in bits 31:25; zero while the MMU is off.
@@ -17,7 +17,7 @@ pub struct Relocation {
 crate::state!(Relocation: base);
 
 impl Relocation {
-    /// Returns the relocation for the value of CP15 c13,c0,0; none while the MMU is off.
+    /// Returns the relocation for a value of CP15 c13,c0,0. While the MMU is off, addresses are not relocated.
     pub fn new(register: u32, mmu_on: bool) -> Relocation {
         Relocation {
             base: if mmu_on { register & 0xfe00_0000 } else { 0 },
@@ -40,7 +40,7 @@ impl Relocation {
 #[repr(C)]
 pub struct Fcse {
     data: Relocation,
-    /// PIDs of the next instruction and of the one after it: both are fetched already.
+    /// PIDs of the next instruction and of the one after it. Both instructions are fetched already.
     fetch: Relocation,
     following: Relocation,
 }
@@ -66,14 +66,15 @@ impl Fcse {
         self.data = Relocation::new(register, mmu_on);
     }
 
-    /// Whether the pipeline holds an instruction that was fetched before a PID write. The two instructions after the
-    /// write were, unless a branch or an exception flushes the pipeline (`DDI0198D 2.3.13`).
+    /// Whether the pipeline holds an instruction that was fetched before a PID write. After the write, it holds two
+    /// such instructions, unless a branch or an exception flushes the pipeline (`DDI0198D 2.3.13`).
     #[inline(always)]
     pub fn fetched_under_old_pid(self) -> bool {
         [self.fetch, self.following] != [self.data; 2]
     }
 
-    /// Advances the pipeline by one instruction. Returns whether the next instruction has another PID.
+    /// Advances the pipeline by one instruction. Returns whether the next instruction has a different PID from the
+    /// last.
     #[inline]
     pub fn advance(&mut self) -> bool {
         let changed = self.fetch != self.following;
@@ -84,7 +85,7 @@ impl Fcse {
     /// Flushes the pipeline: the next instructions are fetched under the current PID. Returns whether the PID of any of
     /// these instructions changes.
     ///
-    /// Every branch contains this code. As a call, it would make each branch save registers of the host.
+    /// This function is inlined into every branch, because a call would make each branch save registers of the host.
     #[inline]
     pub fn refill(&mut self) -> bool {
         let changed = self.fetched_under_old_pid();

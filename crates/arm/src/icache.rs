@@ -7,8 +7,8 @@
 //! operations again. A slot that a line uses never gets other words. If lines with other words use both shared slots of
 //! a fill, the fill uses the line's own slot.
 //!
-//! One more line, after the real lines, is the prefetch buffer of uncached fetches (`DDI0198D 7.1`: four words,
-//! sequential only).
+//! An additional line, after the real lines, is the prefetch buffer of uncached fetches. The buffer holds four words
+//! and serves only sequential fetches (`DDI0198D 7.1`).
 
 use crate::addr::{Mva, Pa};
 use crate::bus::Bus;
@@ -26,8 +26,8 @@ const SHARED: usize = 32768;
 /// Number of shared slots of Thumb operations.
 const SHARED_THUMB: usize = 2048;
 
-/// The two shared slots for the line at `pa`. Lines with the same first slot (1 MB apart in A32) differ in the
-/// second.
+/// The two shared slots for the line at `pa`. In A32, lines that are 1 MB apart have the same first slot, but different
+/// second slots.
 #[inline]
 fn shared_slots(pa: Pa, shared: usize) -> [usize; 2] {
     let first = pa.0 as usize / 32;
@@ -36,8 +36,8 @@ fn shared_slots(pa: Pa, shared: usize) -> [usize; 2] {
 }
 
 /// Location of a line's operations. A lookup checks hints first; they have no effect on the model. A hint holds three
-/// fields, from bit 0 up: the MVA of the line, with the valid bit and the state in which the line was entered in the
-/// low bits; the generation; the slot of the line's operations in that state.
+/// fields, from bit 0 up: the MVA of the line, the generation, and the slot of the line's operations. The low bits of
+/// the MVA hold the valid bit and the state, A32 or Thumb, to which the slot belongs.
 type Hint = u64;
 /// Unit of the generation field.
 const GENERATION: Hint = 1 << 32;
@@ -91,16 +91,16 @@ pub struct ICache<B: Bus> {
     ways: u32,
     way_shift: u32,
     set_mask: u32,
-    /// For each line: its MVA, valid in bit 0.
+    /// For each line: its MVA, with the valid bit in bit 0.
     tags: Vec<u32>,
-    /// For each line. The last one is the prefetch buffer.
+    /// The fill of each line. The last element is the prefetch buffer.
     filled: Vec<Filled>,
     /// Operations of each slot: first the shared slots, then each line's own slot. Decoded at first execution.
     ops: Vec<Ops<B>>,
-    /// Thumb operations of each slot: first of the lower half-words, then of the upper half-words.
+    /// Thumb operations of each slot: those of the lower half-words first, then those of the upper half-words.
     thumb_ops: Vec<[Ops<B>; 2]>,
     thumb_words: Vec<[u32; 8]>,
-    /// Words of each line. Replace the slots if shortcuts are off.
+    /// Words of each line, which replace the slots if shortcuts are off.
     words: Vec<[u32; 8]>,
     /// A matching hint is always right: an eviction or invalidation of a line clears its hint.
     hints: Box<[Hint; HINTS]>,
@@ -301,8 +301,8 @@ impl<B: Bus> ICache<B> {
         }
     }
 
-    /// Returns the shared slot that gets other words, if no line uses it. Prefers a slot that was never used, which
-    /// holds zeros.
+    /// Returns the shared slot whose words may be replaced, if there is one that no line uses. Prefers a slot that was
+    /// never used. Such a slot holds zeros.
     #[inline(never)]
     fn shared_slot(&mut self, mut shared: [usize; 2], thumb: bool) -> Option<usize> {
         let fresh = |slot: &usize| self.holds(*slot, &[0; 8], thumb);
@@ -314,7 +314,7 @@ impl<B: Bus> ICache<B> {
         fresh.or_else(|| shared.into_iter().find(|slot| !self.is_used(*slot, thumb)))
     }
 
-    /// Puts words into a shared slot or, if there is none, into the line's own slot.
+    /// Puts words into the shared slot or, if `shared` is `None`, into the line's own slot.
     fn fill_slot(
         &mut self,
         shared: Option<usize>,

@@ -24,7 +24,7 @@ use crate::victim::Victim;
 use crate::write_buffer::Biu;
 use debug::Watch;
 
-/// The units of the memory path. The units of each instruction come first.
+/// The units of the memory path. The units that every instruction uses come first.
 #[derive(Clone)]
 #[repr(C)]
 pub(crate) struct MemoryPath<B: Bus> {
@@ -147,7 +147,7 @@ impl<B: Bus> MemoryPath<B> {
         &mut self.icache.victim
     }
 
-    /// Makes both caches choose their victims in turn, or at random.
+    /// Makes both caches choose their victims in turn (`on`) or at random.
     pub(crate) fn set_round_robin(&mut self, on: bool) {
         self.dcache.victim.set_round_robin(on);
         self.icache.victim.set_round_robin(on);

@@ -42,7 +42,7 @@ pub enum Side {
     Data,
 }
 
-/// Cause to which a core cycle is charged. Every cycle has one cause; the sum over all causes is the clock.
+/// Cause to which a core cycle is charged. Every cycle has one cause, so the cycles of all causes add up to the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cause {
     /// Issue of instructions, and CP15 accesses other than cache and TLB operations.
@@ -128,8 +128,8 @@ pub enum Event<'a> {
         value: u32,
         cached: bool,
     },
-    /// An instruction is about to execute. `value` is the word or (Thumb) half-word that it was decoded from, as held
-    /// by an I-cache line or the prefetch buffer. `registers` are the registers before it executes.
+    /// An instruction is about to execute. `value` is its word or Thumb half-word, as the I-cache line or the prefetch
+    /// buffer holds it. `registers` are the registers before it executes.
     Fetch {
         mva: Mva,
         pa: Pa,
@@ -155,7 +155,7 @@ pub enum Event<'a> {
     StoreMissed { mva: Mva, cycles: u64 },
     /// A line allocation gave a D-cache line the address `mva` without reading memory.
     Claim { mva: Mva },
-    /// Dirty halves of a line left for memory, because the line was a victim or an operation cleaned it.
+    /// Dirty halves of a line were written back, because the line was a victim or an operation cleaned it.
     WriteBack {
         mva: Mva,
         pa: Pa,
@@ -163,14 +163,14 @@ pub enum Event<'a> {
         data: &'a [u32; 8],
         victim: bool,
     },
-    /// A line was invalidated; `halves` were dirty and are lost.
+    /// A line was invalidated. Its dirty `halves` are lost.
     Invalidate {
         side: Side,
         mva: Mva,
         pa: Pa,
         halves: u8,
     },
-    /// A whole cache was invalidated. For a D-cache, each line was reported first.
+    /// A whole cache was invalidated. For a D-cache, an [`Event::Invalidate`] for each line comes before this event.
     InvalidateAll { side: Side },
     /// Entry `entry` of a TLB was loaded for `mva` and covers `bytes` around it. A `locked` entry survives an
     /// invalidate-all.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Serialisation of state, for snapshots.
 //!
-//! Only state is saved. Anything that the constructor sets is not saved: [`State::restore`] needs an object that was
-//! constructed the same way. [`state!`](crate::state!) lists every field of a type, saved or not, so that a new field
-//! does not compile until its author has decided.
+//! Only state is saved. The values that the constructor sets are not saved, so [`State::restore`] needs an object that
+//! was constructed the same way. [`state!`](crate::state!) lists every field of a type, saved or not, so that a new
+//! field does not compile until its author has decided whether to save it.
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Comparison of the tags of a set.
 
-/// Returns the way whose tag matches; at most one does. The search does not stop at a match, because the host
+/// Returns the way whose tag matches. At most one way matches. The search does not stop at a match, because the host
 /// could not predict that branch.
 #[inline(always)]
 pub fn way_of(ways: &[u32], matches: impl Fn(u32) -> bool) -> Option<usize> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Choice of the victim: the way of a set that a fill replaces. Pseudo-random or round robin by SCTLR.RR.
+//! Choice of the victim: the way of a set that a fill replaces. SCTLR.RR selects pseudo-random or round robin.
 //!
 //! - [`Replacement::Ways`] (`DDI0198D 4.2`): one counter for each cache, which skips the ways that CP15 c9 (format C)
 //!   locks.
@@ -56,7 +56,7 @@ pub struct Victim {
     base: u8,
     /// [`Replacement::FromBase`] and [`Replacement::Sets`]: the way to fill next, for each segment or set.
     next: Box<[u8]>,
-    /// [`Replacement::Sets`]: number of locked ways of each set; they are its first ways.
+    /// [`Replacement::Sets`]: for each set, the number of locked ways. The locked ways are the first ways of the set.
     locks: Box<[u8]>,
     /// [`Replacement::Sets`]: whether fills lock their line.
     pub locking: bool,
@@ -154,7 +154,7 @@ impl Victim {
         }
     }
 
-    /// Chooses the way of the set that begins at line `first` by its pointer, under every policy. Software uses the
+    /// Chooses the way at the pointer of the set that begins at line `first`, whatever the policy is. Software uses the
     /// pointer to step through a set.
     pub fn choose_in_turn(&mut self, first: usize) -> u32 {
         let way = self.in_set(first / self.ways as usize);
@@ -162,7 +162,7 @@ impl Victim {
         way
     }
 
-    /// Number of locked ways of the set that holds a line; they are its first ways.
+    /// Number of locked ways of the set that holds a line. The locked ways are the first ways of the set.
     fn locks_of(&self, line: usize) -> u32 {
         let set = line / self.ways as usize;
         self.locks.get(set).map_or(0, |locks| (*locks).into())

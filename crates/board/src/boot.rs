@@ -50,10 +50,10 @@ pub struct Blob {
     pub bytes: Vec<u8>,
 }
 
-/// Largest file that is read, in bytes: a vmlinux with all its debug information is smaller.
+/// Largest file that is read, in bytes. Even a vmlinux with all its debug information is smaller.
 const LARGEST_FILE: u64 = 1 << 30;
 
-/// Reads a file, which must not be empty. Fails after `most` bytes: a device file may never end.
+/// Reads a file, which must not be empty. Fails after `most` bytes, because a device file may never end.
 pub(crate) fn read_at_most(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(|e| e.to_string())?;
@@ -321,7 +321,7 @@ impl LinuxBoot {
     }
 
     /// Checks the address to which a zImage unpacks its kernel: it must be in this board's RAM. A zImage without a
-    /// fixed address unpacks it into the RAM in which it runs.
+    /// fixed address unpacks its kernel into the RAM in which the zImage runs.
     fn check_place(&self, spec: &BoardSpec) -> Result<(), BootError> {
         let (base, bytes) = (spec.peripherals.ram_base, &self.kernel.bytes);
         let Some(place) = place_of(bytes) else {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Clock rates that a device tree gives to the board's parts (Linux Documentation/devicetree/bindings/clock).
 //!
-//! A kernel trusts its device tree. If a timer counted another clock than the tree names, the guest's time would
-//! silently run fast or slow. Therefore, the SP804 timers count the clock that the tree names.
+//! A kernel trusts its device tree. If a timer counted a different clock from the one in the tree, the guest's time
+//! would silently run fast or slow. Therefore, the SP804 timers count the clock that the tree names.
 
 use crate::fdt::{Node, Tree};
 use crate::spec::{DeviceSpec, Peripherals};

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 pub(crate) struct Console {
     /// Bytes printed since power-on.
     pub log: Vec<u8>,
-    /// Position of the log at which the search begins, and the awaited text.
+    /// Position in the log at which the search begins, and the awaited text.
     watch: Option<(usize, Vec<u8>)>,
     input: VecDeque<u8>,
 }

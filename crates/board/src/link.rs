@@ -45,8 +45,8 @@ impl Rate {
         bytes * 8 * bit
     }
 
-    /// Returns the nanoseconds from the first bit of the preamble to the last bit of the checksum. `bytes` counts
-    /// neither.
+    /// Returns the nanoseconds from the first bit of the preamble to the last bit of the checksum. `bytes` does not
+    /// include preamble and checksum.
     pub fn frame_ns(self, bytes: usize) -> u64 {
         self.wire_ns(bytes + CHECKSUM)
     }

@@ -2,10 +2,9 @@
 //! RAM, and the time that accesses to the SDRAM take.
 //!
 //! Modelled: one open row per bank, row hits and misses, burst length, write set-up, and refresh. A refresh closes
-//! every row and occupies the SDRAM for tRC. The next access accounts for past refreshes, which follow from its cycle
-//! stamp. Banks interleave by row, and a burst stays within one row. While another bus master uses the memory, the core
-//! waits. Not modelled: power-down and the controller's own queues. All costs are converted to core cycles when the
-//! board is made.
+//! every row and occupies the SDRAM for tRC. An access computes the refreshes before it from its cycle stamp. Banks
+//! interleave by row, and a burst stays within one row. While another bus master uses the memory, the core waits. Not
+//! modelled: power-down and the controller's own queues. All costs are converted to core cycles when the board is made.
 
 use crate::spec::SdramSpec;
 use arm::{BurstTime, Width};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! System control coprocessor: effects of its registers and operations. Each core has its own register numbers, one
-//! [`Row`] for each (`model/`).
+//! System control coprocessor: effects of its registers and operations. Each core has its own register numbers.
+//! `model/` has the [`Row`]s, which connect numbers and effects.
 //!
-//! Operands of operations by address are MVAs; the FCSE does not relocate them. The run ends at a read of a write-only
-//! register, at a write of a read-only register, at an access to a register that the manual does not list, and at debug
-//! bits that would change the core's behaviour. The model guesses nothing.
+//! Operands of operations by address are MVAs; the FCSE does not relocate them. The model guesses nothing. The run ends
+//! at a read of a write-only register, at a write of a read-only register, at an access to a register that the manual
+//! does not list, and at a write of debug bits that would change the core's behaviour.
 
 use crate::addr::Mva;
 use crate::bus::Bus;
@@ -14,11 +14,11 @@ use crate::isa::Version;
 use crate::mmu::Control;
 use crate::model::XScaleRegisters;
 
-/// Bit of the cache debug control register that is modelled. The other bits disable line fills
+/// The modelled bit of the cache debug control register. The other bits, which disable line fills, are not modelled
 /// (`DDI0198D 2.3.15`).
 pub(crate) const FORCE_WRITE_THROUGH: u32 = 1 << 2;
 
-/// A register or an operation of the coprocessor, at one number or several.
+/// A register or an operation of the coprocessor, with one or more numbers.
 pub(crate) struct Row<B: Bus> {
     opc1: u32,
     crn: u32,
@@ -86,13 +86,13 @@ impl<B: Bus> Row<B> {
     }
 }
 
-/// Number of registers and operations: opcode 1, CRn, CRm (4 bits each) and opcode 2 (3 bits).
+/// Number of register numbers. Each consists of opcode 1, CRn, CRm (4 bits each) and opcode 2 (3 bits).
 const NUMBERS: usize = 1 << 15;
 /// First opcode 1 of CP14, whose rows follow those of CP15.
 pub(crate) const CP14: u32 = 8;
 /// Maximum number of rows of a core, plus one empty row.
 const ROWS: usize = 128;
-/// Number of the empty row.
+/// Index of the empty row.
 const NONE: u8 = 0;
 
 /// All rows of a core, indexed by register number.
@@ -260,7 +260,7 @@ impl<B: Bus> Cpu<B> {
         self.cp15.ttb = value & 0xffff_c000;
         self.counters.ttb_writes += 1;
         if B::OBSERVED {
-            // An observer then receives the next use of each entry from the old tables.
+            // An observer receives the next use of each TLB entry again, because the entry comes from the old tables.
             self.memory.drop_translations();
         }
         self.control_changed();

@@ -19,7 +19,7 @@ pub(crate) struct Interlock(pub(super) u64);
 impl Interlock {
     pub(crate) const NONE: Interlock = Interlock(0);
 
-    /// Returns the interlock for loads; `registers` has the set for bits 47:32 in its low half and the set for bits
+    /// Returns the interlock for loads. `registers` has the set for bits 47:32 in its low half and the set for bits
     /// 63:48 in its high half.
     #[inline(always)]
     pub(crate) fn after(registers: u32) -> Interlock {
@@ -39,7 +39,8 @@ impl Interlock {
         Interlock(0x1_0001_0001 << register)
     }
 
-    /// Returns the interlock one instruction later. Stores and accumulations do not wait for the results that remain.
+    /// Returns the interlock one instruction later. Some results are then still pending, but stores and accumulations
+    /// do not wait for them.
     #[inline]
     fn later(self) -> Interlock {
         Interlock((self.0 >> 48) * 0x1_0001_0001)
@@ -95,7 +96,7 @@ impl<B: Bus> Cpu<B> {
         // An undecoded operation comes here again after it is decoded.
         if self.interlock != Interlock::NONE && op.header() != 0 {
             if !self.interlock.is_of_words() {
-                // A tail call: the loop keeps the next operation in registers.
+                // This is a tail call, so the loop keeps the next operation in registers.
                 return self.wait_by_stage_and_execute(op);
             }
             self.stall(u64::from(op.uses_any_of(self.interlock.0)));

@@ -35,8 +35,8 @@ crate::state!(
 const LATEST: u64 = 1 << 56;
 
 impl<B: Bus> Cpu<B> {
-    /// Moves the core, between two calls of [`Cpu::run`], to another bus, which `wrap` makes from the current bus. If
-    /// the new bus keeps contents and timing, the core continues with the same bytes and cycles.
+    /// Moves the core to another bus, which `wrap` makes from the current bus. Call it between two calls of
+    /// [`Cpu::run`]. If the new bus keeps contents and timing, the core continues with the same bytes and cycles.
     pub fn on_bus<C: Bus>(self, wrap: impl FnOnce(B) -> C) -> Cpu<C> {
         let undecoded = Op::undecoded(Cpu::<C>::decode_and_execute);
         let mut cpu = Cpu {
@@ -94,8 +94,8 @@ mod tests {
     use crate::tests::bus::{ObservedBus, TestBus};
     use crate::tests::core::{mapped, mapped_on, steps};
 
-    /// A damaged state can have the wrong instruction set state. Thumb operations have separate slots, and fewer of
-    /// them.
+    /// A damaged state can have the wrong instruction set state. Thumb operations have their own slots, and there are
+    /// fewer Thumb slots than A32 slots.
     #[test]
     fn a_current_line_of_another_state_than_the_cores_is_refused() {
         let mut cpu = mapped();

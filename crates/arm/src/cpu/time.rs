@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Passage of time. Time passes only here, and always for a [`Cause`]. An observer that adds up the causes
-//! gets the core's clock.
+//! Passage of time. Time passes only here, and always for a [`Cause`]. An observer's sum of cycles over all causes
+//! therefore equals the core's clock.
 
 use super::Cpu;
 use crate::bus::Bus;
@@ -51,8 +51,8 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Charges all cycles but one of the current instruction, a branch that refills the pipeline, to
-    /// [`Cause::Branch`].
+    /// Charges the cycles of the current instruction, except one, to [`Cause::Branch`]. The instruction is a branch
+    /// that refills the pipeline.
     #[inline(always)]
     pub(crate) fn refilled(&mut self, op: Op<B>) {
         if B::OBSERVED {
@@ -62,7 +62,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Charges the cycles of an MCR or MRC to CP15 register `crn` beyond its issue.
+    /// Charges the cycles of an MCR or MRC beyond its issue. `crn` is the CP15 register that it accesses.
     pub(super) fn spend_on_cp15(&mut self, crn: u32) {
         let cause = match MAINTENANCE.contains(&crn) {
             true => Cause::Maintenance,
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_wait_for_a_write_is_charged_to_the_cause_of_the_write() {
-        // str r4, [r2]; then the clean of a dirty line: four words.
+        // First str r4, [r2], which writes one word. Then the clean of a dirty line, which writes four words.
         let single = [
             (Cause::Instruction, 1),
             (Cause::WriteBuffer, 3),

@@ -5,8 +5,8 @@ use super::Cpu;
 use crate::bus::Bus;
 
 impl<B: Bus> Cpu<B> {
-    /// Executes one instruction. Looks it up and decodes it again each time. Of the current line, the core keeps only
-    /// the location.
+    /// Executes one instruction. Looks it up and decodes it again each time. The core keeps only the location of the
+    /// current line, not its operations.
     pub(super) fn execute_plainly(&mut self) {
         let (pc, thumb) = (self.pc, self.fetch.thumb());
         let size = if thumb { 2 } else { 4 };

@@ -55,7 +55,7 @@ fn the_prefetch_buffer_keeps_its_words_when_another_line_has_their_slot() {
     let mut c = cache();
     let line = c.prefetch_line();
     c.fill(line, Mva(0x1000), Pa(0x8000), &[1; 8], false);
-    // Other lines then take both slots of the address.
+    // Other lines take both slots of the address.
     for n in 0..4 {
         c.fill(
             n as usize,

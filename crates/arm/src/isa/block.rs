@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! LDM and STM (ARM ARM A5.4).
 //!
-//! The plain forms without r15 are hot and have one copy of the code for each direction and write-back. The
-//! forms with ^ and those that load r15 share a slow copy.
+//! The plain forms without r15 are frequent, so the code has one copy for each combination of direction and write-back.
+//! The forms with ^ and those that load r15 share a slow copy.
 
 use super::load_store::{fails_late, pending_load};
 use super::{ALWAYS, Exec, Op, bit, rn};
@@ -79,7 +79,7 @@ pub(super) fn store<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     Op::new(exec, insn, store_uses(insn), cycles(insn, core))
 }
 
-/// Registers that a store waits for at issue: the base and the first stored register. Later registers cannot stall.
+/// Registers that a store waits for at issue: the base and the first stored register. Later registers never stall it.
 fn store_uses(insn: u32) -> u32 {
     let first = list(insn) & list(insn).wrapping_neg();
     1 << rn(insn) | first
@@ -240,7 +240,7 @@ fn execute_load_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.spend(Cause::Instruction, more - more.min(to_pc));
 }
 
-/// Loads registers of User mode. The base register is the current mode's.
+/// Loads registers of User mode. The base register belongs to the current mode.
 fn execute_load_user<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let count = list(insn).count_ones();
@@ -293,7 +293,7 @@ fn execute_store_slowly<B: Bus, const PRE: bool, const UP: bool>(cpu: &mut Cpu<B
     }
 }
 
-/// Stores registers of User mode. The base register is the current mode's.
+/// Stores registers of User mode. The base register belongs to the current mode.
 fn execute_store_user<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let count = list(insn).count_ones();

@@ -78,7 +78,7 @@ fn b<B: Bus, const LINK: bool>(insn: u32, core: &Core) -> Op<B> {
         return op.with_cond(ALWAYS);
     }
     if !LINK && insn >> 28 != ALWAYS {
-        // The host then tests only the condition, and not whether the operation has a condition.
+        // With `execute_b_if`, the host tests only the condition, and not whether the operation has a condition.
         return Op::new(execute_b_if, insn, 0, core.timing.branch).with_cond(ALWAYS);
     }
     Op::new(execute_b::<B, LINK>, insn, 0, core.timing.branch)
@@ -93,7 +93,7 @@ fn execute_b_if<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     }
 }
 
-/// Branches on a core with a branch target buffer (IXP42X 3.3): one cycle if the prediction was right.
+/// Branches on a core with a branch target buffer (IXP42X 3.3). The branch takes one cycle if the prediction was right.
 fn execute_b_predicted<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let taken = cpu.passes(op.insn() >> 28);
     let pc = cpu.pc.wrapping_sub(4);
@@ -158,7 +158,7 @@ fn execute_bx<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
 }
 
 /// BKPT. Without a debugger, BKPT is a prefetch abort. On XScale, BKPT has no effect unless DCSR enables debugging
-/// (IXP42X 3.6.7), which is not modelled.
+/// (IXP42X 3.6.7). Debugging is not modelled.
 pub(super) fn bkpt<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     let exec: Exec<B> = match core.timing.breakpoint {
         RAISES => execute_bkpt,

@@ -265,7 +265,7 @@ fn store<B: Bus>(cpu: &mut Cpu<B>, width: Width, user: bool, va: u32, value: u32
     }
 }
 
-/// Whether a load of the pc takes one more cycle than its issue if its condition fails, as on XScale (IXP45X p. 184,
+/// Whether a load of the pc whose condition fails takes one cycle more than its issue, as on XScale (IXP45X p. 184,
 /// table 82).
 pub(super) fn fails_late(insn: u32, core: &Core) -> bool {
     core.behaviour.late_failure && insn >> 28 != ALWAYS
@@ -280,7 +280,7 @@ fn load_pc_if<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     }
 }
 
-/// Transfers r15: LDR branches and may change the state; STR stores the instruction's address + 12.
+/// Transfers r15. LDR branches and may change the state. STR stores the instruction's address + 12.
 fn transfer_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let (base, moved) = base_and_moved(cpu, insn);

@@ -10,16 +10,15 @@
 //! * Writes to r15 by instructions that cannot branch (MUL, CLZ, MRS, base write-back) are lost.
 //! * r15 as an operand is always the instruction's address + 8 (+ 4 in Thumb), also with a shift by register;
 //!   STR and STM store the address + 12, as ARM9 does.
-//! * LDM with write-back and the base in the list: the base is written back if it is the only register of the
-//!   list or not the last one. STM stores the old base (ARM9E behaviour). An empty list transfers nothing and
-//!   moves the base by 64.
-//! * MSR does not change the T and J bits, and keeps the old mode if the new mode bits name none. The SPSR in
+//! * LDM with write-back and the base in the list writes the base back if it is the only register of the list or not
+//!   the last one. STM stores the old base (ARM9E behaviour). An empty list transfers nothing and moves the base by 64.
+//! * MSR does not change the T and J bits, and keeps the old mode if the new mode bits are invalid. The SPSR in
 //!   User and System mode reads as the CPSR and ignores writes; an exception return in these modes
 //!   (`movs pc`, `ldm ^`) only branches.
 //! * CMP and the other tests ignore Rd. P=0, W=1 in the half-word class is plain post-indexing.
 //! * LDRD and STRD with an odd Rd are undefined. At an address that is word-aligned, but not double-word-aligned,
 //!   they transfer two words.
-//! * A branch target whose low two bits are 10 branches to the word below.
+//! * A branch to a target whose low two bits are 10 goes to the word below.
 //! * Jazelle is the trivial implementation: BXJ is BX, and the J bit is never set.
 
 use crate::bus::Bus;
@@ -117,8 +116,8 @@ impl<B: Bus> Op<B> {
         }
     }
 
-    /// The instruction word. For a Thumb instruction, the equivalent A32 word, or the half-word in the low bits if A32
-    /// has no equivalent.
+    /// The instruction word. For a Thumb instruction, it is the equivalent A32 word. If A32 has no equivalent, the
+    /// half-word is in the low bits.
     #[inline(always)]
     pub fn insn(self) -> u32 {
         self.bits as u32

@@ -73,8 +73,8 @@ fn taken<const HOW: u32>(factor: u32, signed: bool) -> u64 {
     }
 }
 
-/// Cycles that the multiplier takes for its second factor: one for each significant byte, at least one. A
-/// byte is significant if it is not only sign or, for unsigned long products, not only zeros.
+/// Cycles that the multiplier takes for its second factor: one for each significant byte, at least one. Upper bytes are
+/// not significant if they only repeat the sign or, for unsigned long products, are zero.
 fn iterations(factor: u32, signed: bool) -> u64 {
     let folded = if signed {
         factor ^ ((factor as i32) >> 31) as u32

@@ -8,7 +8,7 @@ use super::{A32, Encoding, Op, Select, Version, a32_selectors, fixed_bits, thumb
 use crate::bus::Bus;
 use crate::model::Core;
 
-/// Number of A32 keys: bits 27:20, bits 7:4, and whether the instruction is in the unconditional space.
+/// Number of A32 keys. A key has bits 27:20, bits 7:4, and one bit for the unconditional space.
 const A32_KEYS: usize = 2 << 12;
 /// Number of Thumb keys: bits 15:6.
 const THUMB_KEYS: usize = 1 << 10;

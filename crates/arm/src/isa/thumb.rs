@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Thumb (ARM ARM A6, A7). Decoding turns most instructions into the A32 instruction that they abbreviate. Those
-//! without one (pc rounded to a word, the two halves of BL, short branches) have their own code.
+//! Thumb (ARM ARM A6, A7). Decoding turns most instructions into the A32 instruction that they abbreviate. The others
+//! (pc rounded to a word, the two halves of BL, short branches) have their own code.
 
 use super::block;
 use super::branch::{bkpt, bx, swi};

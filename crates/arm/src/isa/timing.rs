@@ -46,7 +46,8 @@ pub struct Timing {
     pub block_extra: u8,
     /// SWP, SWPB.
     pub swap: u8,
-    /// Taken B, BL, BX and BLX. If the core predicts B and BL: mispredicted B and BL.
+    /// Taken B, BL, BX and BLX. If the core predicts B and BL, these two take the cycles only when they are
+    /// mispredicted.
     pub branch: u8,
     /// First half of a Thumb BL.
     pub branch_prefix: u8,
@@ -89,8 +90,8 @@ pub struct Behaviour {
     pub slow_moves: bool,
     /// PLD fills a D-cache line in the background.
     pub preload_fills: bool,
-    /// Pages choose whether a store that misses fills a line (write allocation), and whether their lines go into the
-    /// mini data cache.
+    /// Pages choose whether a store that misses fills a line (write allocation), and whether lines of the page go into
+    /// the mini data cache.
     pub page_fill_policies: bool,
     /// An uncached read waits until the write buffer is empty.
     pub uncached_reads_fence: bool,

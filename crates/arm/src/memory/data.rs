@@ -148,7 +148,7 @@ impl<B: Bus> Cpu<B> {
         Ok(old)
     }
 
-    /// Translates and checks. Enters the data abort if that fails.
+    /// Translates and checks an access. Enters the data abort if the access is refused.
     pub(super) fn access(&mut self, mva: Mva, kind: Kind, privileged: bool) -> Access<Resolved> {
         match self.translate(mva, kind, privileged) {
             Ok(page) => Ok(page),
@@ -276,7 +276,7 @@ impl<B: Bus> Cpu<B> {
         Ok(value)
     }
 
-    /// Accounts for an uncached read of `words` words. Either the read is complete at `done`, or its abort is taken.
+    /// Accounts for an uncached read of `words` words and waits until it is complete at `done`. A bus error aborts it.
     pub(super) fn uncached_is_read(
         &mut self,
         page: Resolved,
@@ -365,8 +365,7 @@ impl<B: Bus> Cpu<B> {
         Ok(line)
     }
 
-    /// Fills a line for `mva`, which is missing. Returns the cycle at which the pipeline may continue; the caller waits
-    /// until then.
+    /// Fills a line for `mva`, which is missing. Returns the cycle until which the caller must make the pipeline wait.
     pub(crate) fn fill_dcache(&mut self, mva: Mva, page: Resolved) -> Access<(usize, u64)> {
         let before = self.cycles;
         let pa = page.pa(mva);

@@ -133,8 +133,8 @@ impl<B: Bus> Cpu<B> {
         self.bus.poke(pa, value)
     }
 
-    /// Physical address and page flags of data accesses to `mva`: from the TLB entry, else from the tables in
-    /// memory.
+    /// Physical address and page flags of data accesses to `mva`. They come from the TLB entry or, without an entry,
+    /// from the tables in memory.
     fn debug_page(&self, mva: Mva) -> Option<(Pa, u32)> {
         if self.cp15.sctlr & 1 == 0 {
             return Some((Pa(mva.0), 0));

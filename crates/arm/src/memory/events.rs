@@ -32,7 +32,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Reports a store into a line, which becomes dirty, or, if not `cached`, to the write buffer.
+    /// Reports a store into a line, which becomes dirty. If not `cached`, the store goes to the write buffer instead.
     #[inline(always)]
     pub(super) fn tell_store(
         &mut self,
@@ -170,7 +170,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Reports each line that an invalidation of the whole D-cache loses, and then the invalidation.
+    /// Reports an invalidation of the whole D-cache. Before it, reports each line that it invalidates.
     pub(super) fn tell_dcache_invalidate_all(&mut self) {
         if B::OBSERVED {
             for line in 0..self.memory.dcache.lines() {

@@ -130,16 +130,15 @@ impl<B: Bus> Cpu<B> {
         self.enter_line_anew(pc, THUMB)
     }
 
-    /// Whether [`FetchState::resolved`] translates `pc`, allows the fetch, and is cacheable. If so, the prefetch
-    /// buffer is empty: an uncached fetch forgets the page, and a lookup that finds the page again empties the
-    /// buffer.
+    /// Whether [`FetchState::resolved`] translates `pc`, allows the fetch, and is cacheable. If so, the prefetch buffer
+    /// is empty, because an uncached fetch forgets the page, and a lookup that finds the page again empties the buffer.
     #[inline(always)]
     fn is_page_known(&self, pc: u32) -> bool {
         B::SHORTCUTS && pc >> 12 == self.fetch.page && self.fetch.epoch == self.memory.mmu.epoch()
     }
 
     /// Makes the line current by translation and cache lookup. An uncached fetch uses the prefetch buffer instead and
-    /// makes no line current. The next fetch therefore comes here, too.
+    /// makes no line current, so the next fetch calls this function again.
     #[inline(never)]
     pub(crate) fn enter_line_anew(&mut self, pc: u32, thumb: bool) -> Result<(), Fault> {
         let before = self.cycles;

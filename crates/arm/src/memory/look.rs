@@ -61,8 +61,8 @@ pub struct WaitingWrite {
 }
 
 impl<B: Bus> Cpu<B> {
-    /// Issues the writes that have begun by now, as the next access would. Valid only for a fork of the machine that is
-    /// being inspected.
+    /// Issues the writes that have begun by now, as the next access would. Call it only on a fork of the inspected
+    /// machine.
     pub fn debug_settle(&mut self) {
         self.memory.biu.retire(&mut self.bus, self.cycles);
     }
@@ -129,7 +129,7 @@ impl<B: Bus> Cpu<B> {
         all.collect()
     }
 
-    /// Contents of the victim buffer and the write buffer, in the order in which they go out.
+    /// Contents of the victim buffer and the write buffer, in the order in which they are written to memory.
     pub fn debug_waiting(&self) -> Vec<WaitingWrite> {
         self.memory.biu.waiting()
     }

@@ -142,7 +142,7 @@ impl<B: Bus> Cpu<B> {
         self.bus_used();
     }
 
-    /// Tests some lines and cleans the first dirty one. Returns Z set if the whole cache is clean.
+    /// Tests some lines and cleans the first dirty one. Returns flags, with Z set if the whole cache is clean.
     pub(crate) fn test_and_clean(&mut self) -> u32 {
         let before = self.cycles;
         if let Some(line) = self
@@ -170,16 +170,16 @@ impl<B: Bus> Cpu<B> {
         clean
     }
 
-    /// Waits, as part of an operation, until all pending writes are in memory, and for `more` cycles after that. These
-    /// cycles do not count as a wait for the write buffer, which has its own counter.
+    /// Waits, as part of an operation, until all pending writes are in memory, and then for `more` cycles. The separate
+    /// counter of waits for the write buffer does not count these cycles.
     pub(crate) fn finish_writes(&mut self, more: u64) {
         let drained = self.memory.biu.drain(&mut self.bus, self.cycles) + more;
         self.spend_until(Cause::Maintenance, drained);
         self.bus_used();
     }
 
-    /// Assigns a D-cache line to `mva`, unless a line holds it. Reads nothing, not even a translation. The line's
-    /// contents are `words`. The victim is at the set's pointer; its dirty data is written back.
+    /// Assigns a D-cache line to `mva`, unless a line already holds `mva`. Reads nothing, not even a translation. The
+    /// line's contents are `words`. The victim is the line at the set's pointer. Its dirty data is written back.
     pub(crate) fn claim_line(&mut self, mva: Mva, words: [u32; 8]) {
         if self.memory.dcache.find(mva).is_some() {
             return;

@@ -253,7 +253,7 @@ fn a_victim_waits_for_stores_to_its_bytes_that_are_under_way() {
     for va in [0x2_0400, 0x2_0800, 0x2_0c00] {
         assert!(cpu.load(va, Width::Word).is_ok());
     }
-    // The first store has the bus until the fill. The second waits for it. The third overlaps the victim.
+    // The first store has the bus until the fill. The second store waits for the bus. The third overlaps the victim.
     for va in [BUFFERED + 0x2000, BUFFERED + 0x3000, BUFFERED + 4] {
         assert!(cpu.store(va, Width::Word, 8).is_ok());
     }

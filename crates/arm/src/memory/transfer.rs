@@ -185,7 +185,7 @@ impl<B: Bus> Cpu<B> {
         Ok(())
     }
 
-    /// Writes words into their line if they also go to memory.
+    /// Does the cache part of a store of words to one line, if the words also go to memory.
     fn store_into_line(&mut self, mva: Mva, words: &[u32]) -> Access<Stored> {
         let page = self.access(mva, Kind::Write, self.memory.mmu.privileged())?;
         self.compare_watched(mva, 4 * words.len() as u32, Kind::Write);

@@ -42,8 +42,8 @@ impl Fault {
         fsr & 0b1101 == 0b1000
     }
 
-    /// Returns the status of an aborted fetch for the single fault status register of
-    /// [`Descriptors::Extended`]: external, or any other fault (IXP42X 3.8.3.4.3).
+    /// Returns the status of an aborted fetch for the single fault status register of [`Descriptors::Extended`]. This
+    /// status only says whether the fault is an external abort (IXP42X 3.8.3.4.3).
     pub fn of_fetch(self) -> Fault {
         let external = self == Fault::IMPRECISE;
         Fault {

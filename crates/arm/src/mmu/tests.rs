@@ -31,7 +31,7 @@ fn invalidate(cpu: &mut Cpu<TestBus>, mva: u32) {
 #[test]
 fn a_quarter_with_permissions_of_its_own_is_an_entry_of_its_own() {
     let mut cpu = mapped();
-    // A 4 KB page at 128 KB with AP 3, 3, 3 and 2 from its start, and one with AP 3 everywhere.
+    // A 4 KB page at 128 KB whose quarters have AP 3, 3, 3 and 2, and a page with AP 3 everywhere.
     cpu.bus.put(COARSE, &[0x2_0bf2, 0x2_1ff2]);
     let quarters = [0x10_0000, 0x10_0400, 0x10_0800, 0x10_0bfc];
     assert_eq!(walks(&mut cpu, quarters), [1, 1, 1, 0]);

@@ -17,8 +17,8 @@ pub enum Descriptors {
     /// The format of ARM's own cores.
     #[default]
     Arm,
-    /// XScale's format: an X bit in TEX in addition to C and B, and extended small pages (IXP42X 3.8.3.2).
-    /// The fault status has one more bit, and fetches and data share one register.
+    /// XScale's format: an X bit in TEX in addition to C and B, and extended small pages (IXP42X 3.8.3.2). The fault
+    /// status has one more bit, and fetches and data accesses share one fault status register.
     Extended,
 }
 

@@ -85,7 +85,8 @@ pub struct Core {
     pub uncached_stores_update: bool,
     /// Whether the core also has a mini data cache of 2 KB and two ways.
     pub mini_cache: bool,
-    /// Whether LDRD and STRD at an odd word fault if alignment is checked. On other cores, they transfer two words.
+    /// Whether LDRD and STRD fault at an odd word address if alignment checking is on. On other cores, they transfer
+    /// two words.
     pub whole_doubles: bool,
     /// Format of the descriptors and of the fault status.
     pub descriptors: Descriptors,

@@ -74,8 +74,8 @@ impl<B: Bus> Arm<B> {
     ];
 }
 
-/// Rows of cores with one TLB for each side. c8 invalidates both TLBs, the TLB of instructions, or the TLB of data: all
-/// entries, or one entry by MVA.
+/// Rows of cores with one TLB for each side. c8 invalidates all entries, or one entry by MVA. Each operation applies to
+/// both TLBs, to the TLB of instructions, or to the TLB of data.
 pub(super) struct TwoTlbs<B>(B);
 
 impl<B: Bus> TwoTlbs<B> {

@@ -105,7 +105,7 @@ impl Biu {
         for word in words {
             if !self.merge(pa, *word) {
                 now = self.make_room(bus, now);
-                // If only the data words were full, the word now joins the entry of its run.
+                // If the buffer had a free address but no free data word, the word now joins the entry of its run.
                 if !self.merge(pa, *word) {
                     self.push(pa, (1, 0), now, *word);
                 }

@@ -5,8 +5,8 @@
 use super::{Device, Memory, Unmodelled};
 use arm::Width;
 
-/// Registers: source, destination, number of words, and start. A write to the start register starts the copy. It reads
-/// as 1 when the copy is done.
+/// Registers: source, destination, number of words, and start. A write to the start register starts the copy. The start
+/// register reads as 1 when the copy is done.
 #[derive(Clone, Default)]
 pub(crate) struct Copier {
     registers: [u32; 4],

@@ -2,8 +2,8 @@
 //! Access to memory for bus masters other than the core.
 //!
 //! A device moves data in [`Device::transfer`](crate::device::Device::transfer), through the [`Memory`] that the call
-//! gives it. It reads and writes only RAM and bypasses the core's caches, as the hardware does. Each transfer takes the
-//! time of the memory, and the core's accesses wait until it ends. A transfer does not wait for a burst of the core
+//! gives it. Transfers read and write only RAM and bypass the core's caches, as in the hardware. Each transfer takes
+//! the time of the memory, and the core's accesses wait until it ends. A transfer does not wait for a burst of the core
 //! that is still in progress. Observers receive each transfer.
 
 use super::{Slot, SystemBus};

@@ -184,7 +184,7 @@ fn wires_in_a_ring_end_the_run_instead_of_hanging() {
         .iter()
         .position(|d| d.name == "gpio1")
         .unwrap();
-    // The pin's interrupt is level-sensitive and active low. It drives the same pin.
+    // The pin's interrupt is level-sensitive and active low. The interrupt output drives the same pin.
     let to = Sink::Device(gpio, 0);
     spec.peripherals.wires.push(crate::spec::Wire {
         from: gpio,

@@ -13,12 +13,12 @@ use crate::bus::dma::Memory;
 use crate::link::{Fate, Rate, Sent};
 use arm::{State, Width};
 
-/// Message of an access that the model does not cover. The access ends the run: the model never guesses.
+/// Message of an access that the model does not cover. The access ends the run, because the model never guesses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmodelled(pub String);
 
-/// A memory-mapped part. Times are core cycles since power-on. A part converts them with the [`crate::time::Clock`]
-/// that it is made with.
+/// A memory-mapped part. Times are core cycles since power-on. A part converts times with the [`crate::time::Clock`]
+/// that its constructor gets.
 pub trait Device: State + Duplicate + Send + Sync {
     /// Returns the part's name in its manual, in lower case: `"pl011"`.
     fn part(&self) -> &'static str;
@@ -29,8 +29,8 @@ pub trait Device: State + Duplicate + Send + Sync {
     /// Writes a register.
     fn write(&mut self, now: u64, offset: u32, width: Width, value: u32) -> Result<(), Unmodelled>;
 
-    /// Returns the latest cycle at which [`Device::tick`] must be called; `u64::MAX` when nothing is pending. It
-    /// depends only on the device's state, so the bus may cache it between calls of this device.
+    /// Returns the latest cycle at which [`Device::tick`] must be called; `u64::MAX` when nothing is pending. The
+    /// result depends only on the device's state, so the bus may cache it between calls of this device.
     fn deadline(&self) -> u64 {
         u64::MAX
     }

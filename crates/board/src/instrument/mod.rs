@@ -22,7 +22,7 @@ pub use scope::{Capture, Scope, ScopeSetup, Trigger};
 
 use crate::bus::Edge;
 
-/// Pins of the probed port.
+/// Number of pins of the probed port.
 pub const PINS: u8 = 8;
 
 /// Reason why the settings of an instrument are invalid.

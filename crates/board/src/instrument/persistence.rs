@@ -19,7 +19,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Returns, for each column, the number of pictures in which the channel is high at its end.
+    /// Returns, for each column, the number of pictures in which the channel is high at the end of the column.
     pub fn high(&self) -> Vec<u64> {
         let both = self.rises.iter().zip(&self.falls);
         let mut high = self.high_before;

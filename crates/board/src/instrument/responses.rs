@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Responses on one pin to stimuli on another, from recorded edges alone.
+//! Matches responses on one pin with stimuli on another pin. Uses only recorded edges.
 
 use crate::bus::Edge;
 
@@ -55,8 +55,8 @@ impl Responses {
         all
     }
 
-    /// Returns the stimuli from the first to the last one with two responses. During this time, the guest's program was
-    /// running.
+    /// Returns the stimuli from the first one with two responses to the last one with two responses. During this time,
+    /// the guest's program was running.
     pub fn served(&self) -> &[Response] {
         let twice = |r: &Response| r.second.is_some();
         let first = self.each.iter().position(twice);

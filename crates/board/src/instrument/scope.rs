@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An oscilloscope for levels: records edges after its trigger, and shows with persistence what follows a trigger.
+//! An oscilloscope for levels. It records edges after its first trigger. Its screen shows each trigger with
+//! persistence.
 
 use super::persistence::Persistence;
 use super::{Instrument, Pins, SetupError, checked_pin};
@@ -54,7 +55,7 @@ pub struct Capture {
     pub edges: Vec<Edge>,
     /// Number of edges that were lost because the memory was full.
     pub lost: u64,
-    /// Core cycle of the first lost edge: the recording is complete up to here.
+    /// Core cycle of the first lost edge. The recording is complete up to this cycle.
     pub lost_from: Option<u64>,
 }
 

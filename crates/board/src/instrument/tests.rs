@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of generator, board and oscilloscope together. The program is written by hand; its listing is above it.
+//! Tests of generator, board and oscilloscope together. The program is written by hand, and its listing is above it.
 
 use super::*;
 use crate::boot::Boot;

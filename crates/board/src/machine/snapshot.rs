@@ -25,9 +25,9 @@ impl From<Damaged> for RestoreError {
 }
 
 impl<B: BoardBus + State> Machine<B> {
-    /// Returns the machine's complete state. [`Machine::restored`] makes a machine from it that continues with the same
-    /// bytes and cycles. Watchpoints and the observer are not saved. Returns `None` for a machine that cannot continue
-    /// or has instruments connected.
+    /// Returns the machine's complete state. From this state, [`Machine::restored`] makes a machine that continues with
+    /// the same bytes and cycles. Watchpoints and the observer are not saved. Returns `None` for a machine that cannot
+    /// continue or has instruments connected.
     pub fn snapshot(&self) -> Option<Vec<u8>> {
         let Machine {
             cpu,

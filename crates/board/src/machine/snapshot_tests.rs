@@ -8,8 +8,8 @@ use super::*;
 /// ldr r8, [r5, r7, lsl #1]: loads another line while the bus still transfers the first.
 const LOAD: u32 = 0xe795_8087;
 
-/// Saves and restores at `count` cycles, each at most `apart` cycles after the previous one. Compares the machines some
-/// time after each restore.
+/// Saves and restores `count` times, each time at most `apart` cycles after the previous time. Compares the machines
+/// some time after each restore.
 fn check(mut straight: Machine, count: u32, apart: u64, seed: u64) {
     let mut random = seed;
     for _ in 0..count {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the machine. Their programs are written by hand, with the listing of each above it.
+//! Tests of the machine. Their programs are written by hand. A listing is above each program.
 
 use super::busy_tests::BUSY;
 use super::*;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Saves RAM: only the pages that are not all zero.
+//! Saves only those pages of RAM that are not all zero.
 
 use super::Sdram;
 use crate::time;

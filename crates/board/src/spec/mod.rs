@@ -123,7 +123,7 @@ impl BoardSpec {
     }
 
     /// Reads a board from a file and changes some of its numbers. The changes become part of its name. The board's
-    /// machine file is in the directory `machine` next to the board file, or else in `machine` of `data`.
+    /// machine file is in the directory `machine` next to the board file, or else in the directory `machine` in `data`.
     ///
     /// # Errors
     /// Fails when a file cannot be read, and at the first mistake in it.
@@ -137,7 +137,7 @@ impl BoardSpec {
     /// Returns every number of a board file with its limits, in the order in which they are read.
     ///
     /// # Errors
-    /// As [`BoardSpec::from_file`].
+    /// Fails as [`BoardSpec::from_file`] does.
     pub fn numbers(
         path: &Path,
         data: &Path,

@@ -18,7 +18,7 @@ use toml::{Table, Value};
 pub struct SpecError {
     /// The file, as the user named it.
     pub file: String,
-    /// Path of the key, such as `clocks.cpu_hz`; or a line number, if the file is not valid TOML.
+    /// Path of the key, such as `clocks.cpu_hz`. If the file is not valid TOML, a line number.
     pub key: String,
     /// What is wrong, and how to correct it.
     pub problem: String,
@@ -358,7 +358,7 @@ impl<'a> Section<'a> {
         Ok(())
     }
 
-    /// Restricts `found`, which was read from `key`, to `step`. Fails if the number does not satisfy it.
+    /// Restricts `found`, which was read from `key`, to `step`. Fails if the number does not fit `step`.
     pub fn step(&self, (key, found): (&str, u64), step: Step) -> Result<(), SpecError> {
         let problem = match step {
             Step::PowerOfTwo if !found.is_power_of_two() => {

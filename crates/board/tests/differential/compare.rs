@@ -106,7 +106,7 @@ fn rotated(layout: &Layout, image: &Image, view: &View) -> Option<(usize, u32)> 
 }
 
 /// Returns whether the core has loaded the manual's value in a case in which QEMU aborts. With the MMU off, QEMU 10
-/// (but not 7.2) treats memory as device memory. Its other results then have no meaning.
+/// (but not 7.2) treats memory as device memory. In this case, QEMU's other results have no meaning.
 fn is_rotated_where_qemu_aborts(
     layout: &Layout,
     image: &Image,
@@ -194,7 +194,7 @@ pub fn differences(
     differ
 }
 
-/// Matches BKPT on XScale, which does nothing while debugging is off. QEMU aborts as ARM's own cores do.
+/// Matches BKPT on XScale. BKPT does nothing while debugging is off, but QEMU aborts as ARM's own cores do.
 pub fn breakpoint_of_xscale(view: &View) -> bool {
     view.xscale && is_breakpoint(view)
 }

@@ -300,7 +300,8 @@ impl View {
         }
     }
 
-    /// Returns the jump, if the instruction writes pc other than by a load; `None` when it falls through.
+    /// Returns the jump, if the instruction is not a load and writes pc. Returns `None` when the instruction falls
+    /// through.
     pub fn jump(&self) -> Option<Jump> {
         if self.thumb {
             self.jump_thumb()

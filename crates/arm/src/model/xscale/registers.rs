@@ -11,8 +11,9 @@ use crate::mmu::{self, Fault, Kind};
 use crate::observe::{Cause, Event, TlbSide};
 use crate::state::Damaged;
 
-/// Core cycles that a line allocation waits, in addition to its MCR, for all pending memory operations. An estimate
-/// (E): with the MCR and the ADD that follows it, the loop that cleans the cache takes 8 cycles for each line.
+/// Core cycles for which a line allocation waits for all pending memory operations, in addition to the cycles of its
+/// MCR. This is an estimate (E): the loop that cleans the cache takes 8 cycles for each line, including the MCR and an
+/// ADD.
 const ALLOCATION: u64 = 5;
 
 /// Maximum number of lines that can be in a fill at the same time (IXP42X p. 62).
@@ -100,7 +101,7 @@ pub struct ClockCounter {
     /// Count at core cycle `since`. Bits above bit 31 count overflows.
     counted: u64,
     since: u64,
-    /// Cycles up to `since` that do not yet make up another 64 cycles.
+    /// Cycles up to `since` that the prescaler holds: 0 to 63.
     prescaled: u64,
 }
 
@@ -124,7 +125,7 @@ impl ClockCounter {
         }
     }
 
-    /// Updates the count to `now`, and the cycles that do not yet make up another 64 cycles.
+    /// Updates the count and the prescaler to `now`.
     fn settle(&mut self, now: u64) {
         let counted = self.total(now);
         if self.control == 9 {
@@ -160,7 +161,7 @@ impl ClockCounter {
         self.control
     }
 
-    /// Writes PMNC; bit C clears the counter.
+    /// Writes PMNC. Bit C clears the counter.
     pub(crate) fn set_control(&mut self, now: u64, value: u32) {
         self.settle(now);
         self.control = value & 9;
@@ -190,8 +191,8 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Allocates a D-cache line for `mva` (CP15 c7,c2,5). Reads nothing, not even a translation. The victim is at the
-    /// set's pointer; its dirty data is written back (IXP42X p. 82).
+    /// Allocates a D-cache line for `mva` (CP15 c7,c2,5). Reads nothing, not even a translation. The victim is the line
+    /// at the set's pointer. Its dirty data is written back (IXP42X p. 82).
     pub(crate) fn allocate_line(&mut self, mva: Mva) {
         self.finish_writes(ALLOCATION);
         self.claim_line(mva, UNFILLED);
@@ -303,7 +304,8 @@ mod tests {
         assert_eq!([63, 64].map(|n| clock.read(1020 + n)), [0, 1]);
     }
 
-    /// Register writes do not reset the prescaler's count below 64 cycles.
+    /// The prescaler holds 0 to 63 cycles. Writes of PMNC, CCNT and FLAG keep them, except a write of PMNC with bit C
+    /// set.
     #[test]
     fn the_prescaler_keeps_its_count_over_writes_of_pmnc_ccnt_and_flag() {
         let mut clock = ClockCounter::default();

@@ -24,7 +24,7 @@ fn mapped(xcb: u32) -> Cpu<TestBus> {
 }
 
 const PAGE: u32 = 0x10_0000;
-/// Address of the memory of `PAGE` that bypasses the caches.
+/// Uncached address of the memory of `PAGE`.
 const PAST: u32 = 0x10_1000;
 const LOAD: u32 = 0xe591_3000; // ldr r3, [r1]
 const STORE: u32 = 0xe581_4000; // str r4, [r1]
@@ -222,7 +222,7 @@ fn a_set_goes_round_from_its_last_way_by_itself() {
     assert_eq!([0, 32, 64, 1].map(&mut way), [31, 0, 1, 63]);
 }
 
-/// The cleaning loop of Linux: it uses two windows in turn, each as large as the cache.
+/// The cleaning loop of Linux uses two windows in turn, each as large as the cache.
 #[test]
 fn allocating_every_line_of_a_window_cleans_the_cache_and_reads_nothing() {
     use crate::config::{Config, Victims};
@@ -394,7 +394,7 @@ fn every_descriptor_but_that_of_an_old_small_page_has_an_x() {
     assert_eq!(x(0x60_0000, fine, 0x5_003b), (2, 1 << 10));
 }
 
-/// Returns the transactions in the page's memory on a slow bus: eight words are stored, then another word is loaded.
+/// Stores eight words on a slow bus, then loads another word. Returns the transactions in the page's memory.
 fn on_the_bus(xcb: u32) -> Vec<Transaction> {
     let mut cpu = mapped(xcb);
     at(&mut cpu, LOAD, PAST + 0x100);

@@ -15,7 +15,7 @@ const LOAD: u32 = 0xe591_0000; // ldr r0, [r1]
 const USE: u32 = 0xe280_4001; // add r4, r0, #1
 const ADD: u32 = 0xe285_6001; // add r6, r5, #1
 
-/// Returns a core with MMU, caches and branch target buffer on; code and data are in the caches.
+/// Returns a core with MMU, caches and branch target buffer on. Code and data are in the caches.
 fn warm(code: &[u32]) -> Cpu<TestBus> {
     let mut cpu = mapped_on(&CORE, TestBus::new(1 << 20), |bus| bus);
     let sctlr = cpu.cp15.sctlr;
@@ -73,7 +73,7 @@ fn a_branch_between_counts_towards_the_latency_of_a_load() {
 
 #[test]
 fn time_of_an_instruction_between_counts_towards_the_latency_of_a_load() {
-    // mul r6, r5, r7 takes three, two or one cycles. Only after one cycle is one cycle of latency left.
+    // mul r6, r5, r7 takes three, two or one cycles. Only a multiplication of one cycle leaves a cycle of load latency.
     for (factor, taken) in [(0x1000_0000, 3), (0x8_0000, 2), (1, 1)] {
         let mut cpu = warm(&[LOAD, 0xe006_0795, USE]);
         cpu.r[7] = factor;

@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// The lowest `count` registers; with `pc`, one register fewer, and the pc.
+/// A list of `count` registers: the lowest ones or, with `pc`, the lowest `count` - 1 and the pc.
 fn list(count: u32, pc: bool) -> u32 {
     match pc {
         true => ((1 << (count - 1)) - 1) | 0x8000,

@@ -82,7 +82,7 @@ fn a_victim_is_written_after_its_fill() {
     ];
     for (halves, written) in cases {
         let mut warm = with_victim(halves);
-        // The fill takes no longer. The drain waits for the fill's tail and for the write-back.
+        // The fill takes as long as without a victim. The drain waits for the fill's tail and for the write-back.
         let each = warm.each(&[LDR, DRAIN], COLD);
         let words = written.map_or(0, |(_, words)| words);
         let tail = FILL_BUS - FILL;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cycle tables of the core's manuals, as tests (docs/understand/TIMING.md).
 //!
-//! Expectations were written from the manuals before the tests were run. Each names its source: [`read`] means that the
-//! author had the text, [`recalled`] that the author wrote from memory. Memory times are computed from the parameters
-//! of the configuration and of the bus.
+//! Expectations were written from the manuals before the tests were run. Each expectation names its source. [`read`]
+//! means that the author had the text, [`recalled`] that the author wrote from memory. Memory times are computed from
+//! the parameters of the configuration and of the bus.
 //!
 //! [`read`]: Source::Read
 //!
@@ -52,7 +52,7 @@ impl fmt::Display for Source {
 
 /// ARM9EJ-S, "Instruction cycle count summary". The stored page ends within LDM.
 pub(super) const TABLE: Source = Source::Read("DDI0222B 8.1, table 8.2");
-/// The rows after LDM in the same table, and its text.
+/// The rows of that table after LDM, and the table's text.
 pub(super) const TABLE_REST: Source = Source::Recalled("DDI0222B 8.1, table 8.2");
 /// The Thumb counterpart of the table.
 pub(super) const TABLE_THUMB: Source = Source::Recalled("DDI0222B 8.1, table 8.3");

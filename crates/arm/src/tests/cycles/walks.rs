@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Translation-table walks: one read for a section, two for a page (`DDI0198D 3.2`, read), never cached.
+//! Translation-table walks. A walk makes one uncached read for a section, and two for a page (`DDI0198D 3.2`, read).
 
 use super::memory::{COLD, COST, FILL, SINGLE, SYNC, board};
 use super::*;

@@ -90,7 +90,7 @@ impl<const PLAIN: bool> Fuzzed for Charged<PLAIN> {
     }
 }
 
-/// Applies an operation to a core. The caller executes runs.
+/// Applies an operation to a core. Runs are not applied here, because the caller executes them.
 fn apply<B: Fuzzed>(cpu: &mut Cpu<B>, op: &Op) {
     match op {
         Op::Registers(values) => cpu.r[..15].copy_from_slice(values),

@@ -27,7 +27,7 @@ const OTHER_PIDS: usize = 2 * 124 * 6;
 /// Address of the section that maps the tables.
 const WINDOW: u32 = 0x4000_0000;
 
-/// Returns a 4 KB page: of memory, sometimes of an address without memory, or the device's.
+/// Returns the address of a 4 KB page. The page is usually memory, sometimes the device, and sometimes has no memory.
 fn frame(r: &mut Random) -> u32 {
     match r.below(40) {
         0 => 0x30_0000,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Expected translations, written from the manuals' text and not from the core's code. Descriptors, permissions and
 //! faults follow the ARM ARM (B4); FCSE and TLB operations follow `DDI0198D` (2.3.8 to 2.3.13, 3.2 to 3.7). Where the
-//! manuals leave a choice, the reference follows docs/understand/LIMITS.md: 32 sets, selected by MVA[16:12] or, for
-//! sections, MVA[24:20]; ways replaced in turn, or late victims.
+//! manuals leave a choice, the reference follows docs/understand/LIMITS.md. The TLB has 32 sets. MVA[16:12] selects the
+//! set of a page, and MVA[24:20] the set of a section. The ways are replaced in turn, or as late victims.
 //!
 //! The reference is a list of entries in loading order. It is not optimised for speed.
 
@@ -173,7 +173,7 @@ impl Reference {
         Ok(())
     }
 
-    /// Loads a page whose quarters have permissions. Loads only one quarter if the permissions differ.
+    /// Loads a page with permissions for each quarter. If the permissions differ, loads only the quarter with `mva`.
     fn load_page(&mut self, mva: u32, bytes: u32, descriptor: u32, domain: u32) {
         let permissions = [4, 6, 8, 10].map(|bit| descriptor >> bit & 3);
         let quarter = mva % bytes / (bytes / 4);

@@ -13,9 +13,9 @@ pub(crate) const PACKET: usize = 2048;
 pub(crate) const NO_PACKET: u8 = 0x80;
 
 const PACKETS: u8 = 4;
-/// Bit of the control byte: the byte before it belongs to the frame.
+/// Bit of the control byte. It means that the byte before the control byte belongs to the frame.
 const ODD: u8 = 1 << 5;
-/// Bit of the control byte of a packet to send: the chip appends the checksum, even if TCR says otherwise.
+/// Bit of the control byte of a packet to send. With it, the chip appends the checksum, even if TCR says otherwise.
 pub(crate) const CRC: u8 = 1 << 4;
 
 /// Packets and the queues that hold their numbers.

@@ -2,7 +2,7 @@
 //! PL061 GPIO (DDI 0190): eight pins, masked data accesses, edge and level interrupts.
 //!
 //! Outputs: 0 = GPIOINTR; 1..=8 = level that the port drives on pins 0 to 7 (low while the pin is an input). Inputs:
-//! pins 0 to 7, which the port sees while the pin is an input; low until driven. AFSEL only holds its value: the
+//! pins 0 to 7. They are low until driven, and the port sees only pins that are inputs. AFSEL only holds its value: the
 //! board's pins have no second function.
 
 use crate::device::{Device, Unmodelled, regs};

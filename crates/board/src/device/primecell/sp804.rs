@@ -6,7 +6,7 @@
 //! the cycle stamp. Not modelled: the test registers, and an enable for each timer (TIMCLKEN is the device clock).
 //!
 //! A load takes effect at the next edge of the timer clock, so a timer never fires early. In periodic mode, the period
-//! is LOAD ticks (the equation in DDI 0271, 3.2.1): the tick that reaches zero reloads.
+//! is LOAD ticks (the equation in DDI 0271, 3.2.1), because the tick that reaches zero also reloads the counter.
 //!
 //! Outputs: 0 = TIMINTC (either timer), 1 = TIMINT1, 2 = TIMINT2. No inputs. Clock: TIMCLK, 1 MHz unless the machine
 //! file or the device tree gives another.
