@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::hash::{Hash as _, Hasher};
 use std::ops::Range;
 
-/// Number of diagnosed differences for each pair of instructions. Further differences count towards the cause of the
-/// last diagnosis.
+/// Number of differences that are diagnosed for each pair of instructions. Further differences are counted under the
+/// cause of the last diagnosis.
 const DIAGNOSED: u32 = 64;
 
 /// Width of the kind of access in a [`Pair`], in bits.
@@ -30,7 +30,8 @@ pub(super) struct Causes {
     met: BTreeMap<(Cause, Among), (u64, usize)>,
     /// For each pair of instructions: number of diagnoses and last cause.
     pairs: BTreeMap<(Pair, Among), (u32, Cause)>,
-    /// Functions that suppressions name. A suppressed report must not stand for a report with other callers.
+    /// Functions that suppressions name. Reports with other callers stay separate, because a suppression may cover only
+    /// one of them.
     distinctions: Distinctions,
 }
 
@@ -122,9 +123,9 @@ impl Checker {
         self.causes.is_well_known(pair, among)
     }
 
-    /// Returns the key under which frequent differences are counted. The key includes the state of the lines that is
-    /// known without the events. This state has four parts: whether the newest value was stored into a line, whether it
-    /// is still in that line, whether the used line is dirty too, and whether the used line holds other memory.
+    /// Returns the key under which frequent differences are counted. The key includes the part of the lines' state that
+    /// is known without the events: whether the newest value was stored into a line, whether it is still in that line,
+    /// whether the used line is dirty too, and whether the used line holds other memory.
     pub(super) fn pair(&self, met: &Difference<'_>) -> Pair {
         let (access, pc, writer) = pair(met.access, met.context.pc, met.writer.pc);
         let fill = self.history.fill_of(met.access, met.mva);

@@ -43,7 +43,7 @@ fn a_line_was_filled_before_the_write_after_it_or_at_an_unknown_time() {
     }
 }
 
-/// A second fill is another bug, so the read gets another report.
+/// The second read follows another fill. This is another bug, so it gets another report.
 #[test]
 fn a_read_of_a_refilled_line_is_a_separate_report() {
     let mut script = Scripted::new(&CALLERS);
@@ -94,8 +94,8 @@ fn a_line_was_dirty_before_the_write_or_became_dirty_after_it() {
     }
 }
 
-/// Returns the circumstances of a stale load if tables map the page of line 0 at both addresses. After the store, the
-/// writer's descriptor becomes `last`, plus the start of RAM.
+/// Returns the circumstances of a stale load. Tables map the page of line 0 at both addresses. After the store, the
+/// writer's descriptor becomes `last` plus the start of RAM.
 fn mapped(read_only: bool, last: u32) -> Circumstances {
     let mut script = Scripted::new(&CALLERS);
     let base = script.bus.ram_base();

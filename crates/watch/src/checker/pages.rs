@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds lines and TLB entries of a page that was freed and has another owner, before data is lost.
+//! Finds lines and TLB entries that belong to the former owner of a page, before data is lost.
 //!
 //! The checker follows pages through the functions that Linux calls whenever it frees or allocates a page. A kernel may
 //! flush at the next change of address space. Therefore, lines and entries that remain when a page is allocated are
@@ -33,9 +33,9 @@ pub struct PageFunctions {
 const PAGE: u32 = 12;
 /// Orders are below this number (Linux, MAX_PAGE_ORDER).
 const ORDERS: u32 = 11;
-/// Slots of the table of I-cache lines. If several lines share a slot, only the newest is followed.
+/// Slots of the table of I-cache lines. If several lines share a slot, the checker follows only the newest line.
 const SLOTS: usize = 4096;
-/// Number of pages after which the checker trusts its estimate of the size of a `struct page`.
+/// Number of `struct page` addresses after which the checker trusts its estimate of the size of a `struct page`.
 const SEEN: u32 = 64;
 /// Maximum number of lines and entries that wait for a change of address space. Further lines and entries are not
 /// followed.

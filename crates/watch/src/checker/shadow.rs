@@ -56,8 +56,8 @@ impl Writer {
 /// Number of words in one page of writers.
 const PAGE: usize = 1024;
 
-/// Returns a page without writers. The function is not inlined, because it needs 32 KB of stack, and every caller would
-/// have to probe this stack.
+/// Returns a page without writers. The function needs 32 KB of stack. It is not inlined, because every caller would
+/// have to probe that stack.
 #[cold]
 #[inline(never)]
 fn unwritten() -> Box<[Writer; PAGE]> {
@@ -190,8 +190,8 @@ impl Shadow {
     }
 
     /// Returns whether `user`, which got a stale value, needs a report, and records that this user has had a report.
-    /// After a write-back has destroyed the newest value, readers of the value in memory need no report: nothing they
-    /// could do would have saved it.
+    /// After a write-back has destroyed the newest value, readers of the value in memory need no report, because no
+    /// operation of theirs could have saved the newest value.
     pub fn needs_report(&mut self, pa: u32, width: Width, got: u32, user: User) -> bool {
         let Some(n) = self.index(pa) else {
             return false;

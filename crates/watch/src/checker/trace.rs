@@ -33,7 +33,7 @@ impl Checker {
         // The missing operation may have been due after any of these events.
         let times = mapped.iter().map(|m| m.writer.cycle).chain(*filled);
         let since = match (report.filled_from, filled) {
-            // The address was remapped after the fill, so nothing before the fill matters.
+            // The used line was filled before the address was remapped. Earlier events do not matter.
             (Some(_), Some(filled)) => *filled,
             _ => times.fold(writer.cycle, u64::min),
         };

@@ -128,7 +128,7 @@ impl Model {
         };
         let newest = word.newest();
         word.memory = value;
-        // If the newest value is in another line or already lost, this write-back does not lose it. If the newest value
+        // This write-back loses nothing if the newest value is in another line or already lost. If the newest value
         // went to this line but the line holds another value, a store for other memory has replaced the newest value.
         let place = word.last().place;
         if newest == value {
