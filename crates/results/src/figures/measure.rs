@@ -19,7 +19,7 @@ pub struct OfSeries {
     pub place: Place,
     /// All latencies of the series.
     pub latencies: Latencies,
-    /// Number of requests and number of answers; `None` when a guest measures.
+    /// Number of requests and number of answers. `None` when the guest itself measures.
     pub answers: Option<(u64, u64)>,
 }
 
@@ -55,7 +55,7 @@ pub trait Measures {
     }
 }
 
-/// Runs of one place: they differ only in seed and layout.
+/// Runs of one place, which differ only in seed and layout.
 pub struct Repeated<'a> {
     /// Board, kernel, mode and axes that the runs have in common.
     pub place: Place,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figures from the papers, and the back-of-envelope estimate, read from `published/`. They are compared with measured
-//! figures and never change them.
+//! Figures from the papers, and the back-of-envelope estimate. Both are read from `published/` and compared with
+//! measured figures. They never change a measured figure.
 
 use std::collections::BTreeMap;
 

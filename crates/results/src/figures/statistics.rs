@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Summaries of raw samples: medians with intervals that assume no distribution.
 //!
-//! The interval of a median comes from order statistics: the number of samples below the median has a binomial
+//! The interval of a median comes from order statistics, because the number of samples below the median has a binomial
 //! distribution. The interval of a difference between medians comes from the bootstrap. The seed of the bootstrap is
 //! fixed, so that a table is a pure function of its runs.
 
@@ -12,7 +12,7 @@ const CONFIDENCE: f64 = 0.95;
 /// Number of bootstrap draws. With this number, the ends of the interval are accurate to about 1 % of its width.
 const DRAWS: usize = 2000;
 
-/// Summary of a sample; all values but `count` and `coverage` are in the unit of the sample.
+/// Summary of a sample. All values except `count` and `coverage` are in the unit of the sample.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Number of values.
@@ -97,7 +97,7 @@ pub fn median_difference(a: &[f64], b: &[f64]) -> Option<Estimate> {
 
 /// A difference is significant when its p-value is below this value.
 pub const SIGNIFICANT: f64 = 0.05;
-/// Smallest group for a rank test: with fewer values in each group, no order of ranks is significant.
+/// Smallest group for a rank test. With fewer values in each group, no order of ranks is significant.
 pub const FEWEST: usize = 4;
 
 /// Result of a rank test of two groups.
@@ -105,7 +105,7 @@ pub const FEWEST: usize = 4;
 pub struct Ranks {
     /// Share of pairs in which the value of the first group is lower; a tie counts half.
     pub lower: f64,
-    /// Two-sided p-value: probability that the ranks are at least this uneven if the groups do not differ.
+    /// Two-sided p-value. It is the probability of ranks that are at least this uneven, if the groups do not differ.
     pub p: f64,
 }
 
@@ -260,7 +260,7 @@ mod tests {
         let r = ranks(&[1.0, 2.0, 3.0, 4.0, 7.0], &[5.0, 6.0, 8.0, 9.0]).unwrap();
         assert!((r.p / 2.0 - 4.0 / 126.0).abs() < 1e-12, "{}", r.p);
         assert_eq!(r.lower, 0.9);
-        // Middle ranks 1.5 1.5 | 3 4: of the 6 choices of two, 1 is as low and 1 as high.
+        // Middle ranks 1.5 1.5 | 3 4. Of the 6 choices of two ranks, one is as low as this one, and one is as high.
         let r = ranks(&[1.0, 1.0], &[2.0, 3.0]).unwrap();
         assert!((r.p - 2.0 / 6.0).abs() < 1e-12, "{}", r.p);
         let even = ranks(&[2.0; 3], &[2.0; 4]).unwrap();

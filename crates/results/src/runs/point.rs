@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::runs::instrument_record::Series;
 
-/// One measurement. Together with the versions of all parts it determines the result.
+/// One measurement. The point and the versions of all parts determine the result.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Point {
     /// Name of the board, with changed numbers: "sam9263+sdram.banks=8".
@@ -20,7 +20,7 @@ pub struct Point {
     pub axes: BTreeMap<String, u32>,
     /// Seed of random choices: cache victims, jitter of instruments.
     pub seed: u64,
-    /// Number of the layout of the kernel's code; 0 is the linker's own.
+    /// Number of the layout of the kernel's code. 0 is the layout that the linker chooses.
     #[serde(default, skip_serializing_if = "as_linked")]
     pub layout: u32,
 }

@@ -36,7 +36,7 @@ impl Window {
     }
 }
 
-/// Inputs of a run. All except the two versions are part of the run's hash.
+/// Inputs of a run. All inputs except the two versions are part of the run's hash.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
     /// Hash of the board's file.
@@ -114,7 +114,7 @@ impl Run {
 }
 
 impl Provenance {
-    /// Returns the hash that names the run of `point`: the hash of everything that can change its result.
+    /// Returns the hash that names the run of `point`. It is the hash of everything that can change the run's result.
     pub fn run_hash(&self, point: &Point) -> String {
         let mut hasher = blake3::Hasher::new();
         let fields = [

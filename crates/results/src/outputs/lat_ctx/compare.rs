@@ -16,9 +16,9 @@ use crate::figures::warnings::Warnings;
 use crate::runs::point::Place;
 use crate::runs::run::Run;
 
-/// Range of the overhead's samples, as a share of their median, above which a warning is given.
+/// Range of the overhead's samples, as a share of their median. A larger range gives a warning.
 const OVERHEAD_SPREAD: f64 = 0.05;
-/// Difference between the guest's clock and the pins' edges, as a share, above which a warning is given.
+/// Difference between the guest's clock and the pins' edges, as a share. A larger difference gives a warning.
 const CLOCK_DISAGREEMENT: f64 = 0.02;
 /// Mode of rings of threads.
 const THREAD: &str = "thread";
@@ -80,7 +80,7 @@ pub struct Against {
     pub to_threads: f64,
 }
 
-/// A switch between threads of a kernel without rings of processes, compared with the first kernel's switches.
+/// A switch between threads, compared with the first kernel's switches. This kernel has no rings of processes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Alone {
     pub board: String,

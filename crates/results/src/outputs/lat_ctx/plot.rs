@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Charts of rings: latency over the number of tasks, and stacked bars of a switch's time by cause.
+//! Charts of rings: latency against the number of tasks, and stacked bars of a switch's time by cause.
 
 use std::ops::Range;
 
@@ -95,7 +95,7 @@ impl<'a> Looks<'a> {
     }
 }
 
-/// Draws the time per switch in microseconds over the number of tasks. Charts can share `scale_us`.
+/// Draws the time per switch in microseconds against the number of tasks. Charts can share `scale_us`.
 pub fn latency(
     rows: &[&Row],
     looks: &Looks,
@@ -157,8 +157,8 @@ pub fn latency(
     Ok(hover.over(svg))
 }
 
-/// Returns a scale for all charts of these rows. The scale includes zero, and differences below zero, because processes
-/// may be faster than threads.
+/// Returns a scale for all charts of these rows. The scale includes zero. It also includes negative differences,
+/// because processes may be faster than threads.
 pub fn scale_us(rows: &[&Row]) -> Range<f64> {
     let all = rows.iter().flat_map(|r| {
         let shown = [Shown::Processes, Shown::Threads, Shown::Difference];
