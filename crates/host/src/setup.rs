@@ -46,8 +46,8 @@ const LIMITS: &str = "proc/self/limits";
 const STATUS: &str = "proc/self/status";
 const SWAPS: &str = "proc/swaps";
 const THROTTLING: &str = "proc/sys/kernel/sched_rt_runtime_us";
-/// Runtime of the first processor's fair server, in nanoseconds. The files for the other processors are in the
-/// neighbouring folders.
+/// Runtime of the first processor's fair server, in nanoseconds. Each other processor has a file in a neighbouring
+/// folder.
 const FAIR_SERVER: &str = "sys/kernel/debug/sched/fair_server/cpu0/runtime";
 const FAIR_SERVERS: &str = "sys/kernel/debug/sched/fair_server";
 const MOUNTS: &str = "proc/mounts";
@@ -144,8 +144,8 @@ impl System<'_> {
         })
     }
 
-    /// Checks the time that Linux 6.12 and later reserve for other tasks. Switching throttling off (-1) does not switch
-    /// off this reserve.
+    /// Checks the time that Linux 6.12 and later reserve for other tasks. This reserve remains even if throttling is
+    /// switched off (-1).
     fn fair_server(&self) -> Check {
         const NAME: &str = "fair server";
         let help = "it stops real-time tasks that never sleep, even with sched_rt_runtime_us = -1: \
@@ -412,7 +412,7 @@ mod tests {
         fs::remove_dir_all(&dir).unwrap();
     }
 
-    /// Returns the check of a machine with these files; files that another machine reports must give an equal check.
+    /// Returns the check of a machine with these files. If another machine reports the files, the check must be equal.
     fn fair_server(name: &str, files: &[(&str, &str)]) -> Check {
         let dir = system(name, files);
         let here = System::Below(&dir).fair_server();

@@ -77,7 +77,7 @@ impl Bitmap {
 
     /// Permits or forbids ports.
     pub fn set(&mut self, ports: Range<usize>, permit: bool) {
-        // Whole bytes are set at once; the bits before and after them are set one by one.
+        // Whole bytes are set at once. The bits before and after them are set one by one.
         let whole = ports.start.div_ceil(8)..ports.end / 8;
         if whole.start >= whole.end {
             ports.for_each(|port| self.set_bit(port, permit));

@@ -89,7 +89,7 @@ fn case_13_cyclictests_histogram_text_is_read() {
     assert_eq!(value(&machine, "timer, p50"), 41.0);
     assert_eq!(value(&machine, "timer, p99.9"), 140.0);
     assert_eq!(value(&machine, "timer, max"), 512.0);
-    // The lines printed during the run contain less information than the histogram, so these lines are ignored.
+    // The histogram has more information than the lines printed during the run, so these lines are ignored.
     assert_eq!(
         values(&of(&format!("{PLAIN}{HISTOGRAM}"))),
         values(&machine)
@@ -294,7 +294,7 @@ fn rtlas_top_is_read_by_its_last_screen_and_its_other_forms_are_named() {
     assert_eq!(value(&machine, "timer, task, max"), 120.0);
     let ns = of(&TOP.replace("(us)", "(ns)"));
     assert_eq!(value(&ns, "timer, task, max"), 0.12);
-    // Without -u, rtla takes the time at two places.
+    // Without -u, rtla takes the time at two places only.
     let kernel: String = TOP
         .lines()
         .map(|line| {

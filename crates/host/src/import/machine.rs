@@ -47,7 +47,7 @@ pub struct Machine {
     pub items: Vec<Item>,
     /// Speed of memory by size of the working set; empty if the file has none.
     pub memory: Vec<Memory>,
-    /// Notes for the report: figures that are missing, unused, or defined differently from ours.
+    /// Notes for the report. They name figures that are missing, unused, or defined differently from ours.
     pub notes: Vec<String>,
 }
 
@@ -113,7 +113,7 @@ impl Machine {
             .collect()
     }
 
-    /// Makes a section that compares the figures with an experiment's figures; `None` when no figure matches.
+    /// Makes a section that compares the figures with an experiment's figures. Returns `None` when no figure matches.
     pub fn beside(&self, experiment: &str, measured: &[Measured]) -> Option<Part> {
         let items = self.items.iter();
         let items = items.filter(|item| item.experiment == experiment).collect();
