@@ -11,7 +11,7 @@ use crate::peer::{self, LARGEST_PAYLOAD, Peer, Question, Station};
 use results::runs::instrument_record::{InstrumentRecord, Series};
 use results::runs::point::Point;
 
-/// Time between the host's last request and the program's end, in ns, so that the answer can arrive.
+/// Time from the host's last request to the program's end, in ns. The last answer can arrive in this time.
 const SPARE_NS: u64 = 200_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
 /// Time until the next request of a flood if no answer comes, in ns.
