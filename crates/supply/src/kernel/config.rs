@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fragments of a kernel configuration. Reads them, and checks that every requested symbol took effect: Kconfig
-//! silently drops a symbol whose dependencies are not met.
+//! Fragments of a kernel configuration. Reads the fragments, and checks that every requested symbol took effect,
+//! because Kconfig silently drops a symbol whose dependencies are not met.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -113,7 +113,7 @@ pub struct Own {
 }
 
 impl Own {
-    /// Returns the symbols that the configuration sets; skips lines that cannot be parsed.
+    /// Returns the symbols that the configuration sets. Skips lines that cannot be parsed.
     pub fn asked(&self) -> Vec<RequestedSymbol> {
         let lines = self.text.lines().enumerate();
         let read = lines.filter_map(|(number, line)| {
