@@ -58,7 +58,7 @@ pub fn write_atomically(path: &Path, content: &[u8]) -> Result<()> {
     written
 }
 
-/// Returns the text of a file; `None` when the file does not exist.
+/// Returns the text of a file. Returns `None` when the file does not exist.
 pub fn read_if_there(path: &Path) -> Result<Option<String>> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),

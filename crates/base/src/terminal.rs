@@ -10,7 +10,7 @@ use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetwinsize,
 /// Smallest width that output is fitted to, in columns.
 const NARROWEST: usize = 60;
 
-/// Settings to restore; `None` unless raw mode is on.
+/// Settings to restore. `None` unless raw mode is on.
 static SAVED: Mutex<Option<Termios>> = Mutex::new(None);
 
 /// Raw mode, on as long as this value lives.
@@ -94,7 +94,7 @@ fn install_panic_hook() {
 /// Terminal width for tests.
 pub mod for_tests {
     thread_local! {
-        /// The width, in columns; `None` outside a test.
+        /// The width, in columns. `None` outside a test.
         pub static COLUMNS: std::cell::Cell<Option<usize>> = const { std::cell::Cell::new(None) };
     }
 

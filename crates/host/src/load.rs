@@ -28,7 +28,7 @@ const SERVED_BYTES: usize = 1 << 20;
 /// script copies as many zeros. `$1` is the number of this process. If this process is killed without cleaning up, for
 /// example by a second Ctrl-C, the loops end after their current commands.
 const PAPER: &str = "while kill -0 $1; do find /; dd if=/dev/zero bs=64k count=1000; done";
-/// Scripts of Atmel's load; [`Load::serve`] adds the file over TCP.
+/// Scripts of Atmel's load. [`Load::serve`] adds the file over TCP.
 const ATMEL: [&str; 3] = [
     "while kill -0 $1; do ls -lR /; done",
     "while kill -0 $1; do dd if=/dev/zero of=/dev/null bs=512 count=1000000; done",

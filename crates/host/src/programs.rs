@@ -68,7 +68,7 @@ impl Program {
         }
     }
 
-    /// Builds the program, or takes it from the cache; returns its path.
+    /// Builds the program, or takes it from the cache. Returns its path.
     pub fn built(&self) -> Result<PathBuf> {
         let version = output(command(COMPILER).arg("--version"));
         let version = version.with_context(|| {
@@ -126,7 +126,7 @@ pub struct ProgramOutput {
     pub output: String,
     /// Text of the program's standard error.
     pub errors: String,
-    /// Exit code; `None` when a signal ended the program.
+    /// Exit code. `None` when a signal ended the program.
     pub code: Option<i32>,
 }
 

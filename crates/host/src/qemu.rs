@@ -34,7 +34,7 @@ pub struct Emulated {
     pub emulator: String,
     /// Name and version of the kernel's package.
     pub kernel: String,
-    /// Result of `host/ioperm.c`; its cycles are instructions.
+    /// Result of `host/ioperm.c`. Its cycles are instructions.
     pub measured: ioperm::Measured,
 }
 

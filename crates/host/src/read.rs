@@ -16,7 +16,7 @@ pub struct Figure {
     pub at: String,
     /// Name of the metric: "round trip".
     pub metric: String,
-    /// Unit of the estimate: "us"; empty for a count.
+    /// Unit of the estimate: "us". Empty for a count.
     pub unit: &'static str,
     /// The value, with a 95 % interval if there are enough samples.
     #[serde(flatten)]

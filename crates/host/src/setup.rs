@@ -17,9 +17,9 @@ const CAP_SYS_NICE: u32 = 23;
 pub struct Check {
     /// Name of the setting: "clock source".
     pub name: &'static str,
-    /// Value as the kernel shows it; "hidden" when the kernel hides it.
+    /// Value as the kernel shows it. It is "hidden" when the kernel hides it.
     pub found: String,
-    /// Whether the value suits measurements; `None` when the kernel hides it.
+    /// Whether the value suits measurements. `None` when the kernel hides it.
     pub good: Option<bool>,
     /// How to change a bad value, or how to see a hidden value that matters.
     pub help: Option<&'static str>,
@@ -85,7 +85,7 @@ impl System<'_> {
         Some(rest.strip_prefix(':')?.trim().to_string())
     }
 
-    /// Returns whether a capability of this process is effective; `None` when the kernel hides it.
+    /// Returns whether a capability of this process is effective. Returns `None` when the kernel hides it.
     pub fn has_capability(&self, bit: u32) -> Option<bool> {
         let set = u64::from_str_radix(&self.status("CapEff")?, 16).ok()?;
         Some(set >> bit & 1 == 1)

@@ -161,7 +161,7 @@ fn plan() -> String {
     text + "};\n"
 }
 
-/// Builds the program, or takes it from the cache; returns its path.
+/// Builds the program, or takes it from the cache. Returns its path.
 pub fn built(architecture: Architecture) -> Result<PathBuf> {
     let user_land = architecture.user_land()?;
     let plan = plan();
@@ -182,7 +182,7 @@ pub fn default_place(architecture: Architecture) -> PathBuf {
     paths::out().join(format!("host/{NAME}-{}", architecture.name()))
 }
 
-/// Returns all source files of the program; the C library is hashed separately.
+/// Returns all source files of the program. The C library is hashed separately.
 fn files() -> Vec<PathBuf> {
     let guests = paths::root().join("guest");
     let guests = APPLETS.iter().map(|applet| guests.join(applet.name));

@@ -54,7 +54,7 @@ pub fn check(files: &[Fetched]) -> Result<()> {
     check_written(&hosts.collect::<Vec<_>>())
 }
 
-/// Runs a command in the guest; returns its output and status.
+/// Runs a command in the guest. Returns its output and status.
 pub type Run<'a> = &'a mut dyn FnMut(&Typed) -> Result<(Vec<u8>, i32)>;
 
 /// Fetches all files. If a file fails, still fetches the other files. Returns the first error at the end.

@@ -41,7 +41,7 @@ const COMPLAINTS: &str = "stderr";
 /// Host time without output on the console after which QEMU counts as stuck.
 const SILENCE: Duration = Duration::from_secs(120);
 
-/// Returns QEMU's version line; `None` if QEMU is not installed.
+/// Returns QEMU's version line. Returns `None` if QEMU is not installed.
 pub fn version() -> Option<String> {
     let output = Command::new(PROGRAM).arg("--version").output().ok()?;
     String::from_utf8_lossy(&output.stdout)

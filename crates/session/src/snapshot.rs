@@ -185,7 +185,7 @@ fn state(file: &[u8], name: &str) -> Result<Vec<u8>> {
     lz4_flex::block::decompress(compressed, length).context("it is damaged")
 }
 
-/// Restores the machine from a file; `None` if there is no file.
+/// Restores the machine from a file. Returns `None` if there is no file.
 fn read(path: &Path, name: &str, spec: &BoardSpec) -> Result<Option<Machine>> {
     let Ok(file) = File::open(path) else {
         return Ok(None);

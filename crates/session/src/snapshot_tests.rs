@@ -38,7 +38,7 @@ fn machine() -> Machine {
 
 const NAME: &str = "0123456789abcdef0123456789abcdef";
 
-/// Looks for the machine; returns it and the notes.
+/// Looks for the machine. Returns it and the notes.
 fn found(dir: &Path) -> (Option<Machine>, Vec<String>) {
     let notes = RefCell::new(Vec::new());
     let note = |line: &str| notes.borrow_mut().push(line.to_string());

@@ -29,7 +29,7 @@ pub struct Added {
     host: PathBuf,
     /// Path in the guest, without the leading `/`. A folder's path may end in `/`. The empty path is the root folder.
     guest: Option<String>,
-    /// The Debian packages that this tree contains; empty for the user's own files.
+    /// The Debian packages that this tree contains. Empty for the user's own files.
     packages: Vec<String>,
 }
 

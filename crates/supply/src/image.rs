@@ -34,7 +34,7 @@ use guest::Workload;
 use spec::Spec;
 use sysroot::Sysroot;
 
-/// Version of the build steps; part of the hash. Increase the number when the steps change.
+/// Version of the build steps. It is part of the hash. Increase the number when the steps change.
 const RECIPE: &str = "root 1";
 /// A symbol that only kernels without address spaces have (patches/flat).
 pub const FLAT_SYMBOL: &str = "flat_map_vectors";
@@ -103,7 +103,7 @@ impl Programs {
         }
     }
 
-    /// Returns the build that makes the programs from source; `None` for Debian's packages.
+    /// Returns the build that makes the programs from source. Returns `None` for Debian's packages.
     fn own(self) -> Option<&'static source_build::SourceBuild> {
         match self {
             Programs::Armv5te => None,
@@ -267,7 +267,7 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// Returns the root file system with this hash from the cache; builds it if it is missing.
+    /// Returns the root file system with this hash from the cache. Builds it if it is missing.
     fn kept(&self, hash: String) -> Result<RootFs> {
         open(&cache::kept("root", &hash, |dir| self.all(&hash, dir))?)
     }

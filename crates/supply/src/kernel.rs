@@ -139,7 +139,7 @@ pub fn mutants(name: &str) -> Result<PathBuf> {
     Ok(spec::choose(&paths::root().join("linux"), name)?.mutants)
 }
 
-/// Returns a kernel from the cache; builds it if the cache does not have it.
+/// Returns a kernel from the cache. Builds it if the cache does not have it.
 pub fn build(request: &Request) -> Result<Kernel> {
     let mut chosen = spec::choose(&paths::root().join("linux"), &request.name)?;
     if let Some(path) = &request.config {

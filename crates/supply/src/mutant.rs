@@ -44,11 +44,11 @@ pub struct Mutant {
     pub expect: Kind,
     /// A test of `mm_suite` that makes the checker report the mutant.
     pub test: Option<String>,
-    /// Reason why only the complete quick suite causes a report; replaces `test`.
+    /// Reason why only the complete quick suite causes a report. This key replaces `test`.
     pub suite: Option<String>,
-    /// Reason why no report is expected; replaces `test`.
+    /// Reason why no report is expected. This key replaces `test`.
     pub survives: Option<String>,
-    /// Reason why chance decides whether the quick suite causes a report; replaces `test`.
+    /// Reason why chance decides whether the quick suite causes a report. This key replaces `test`.
     pub chance: Option<String>,
     /// A suppression for another bug of these functions. The test runs with the list of suppressions.
     pub beside: Option<String>,
@@ -69,7 +69,7 @@ pub enum Change {
         /// Which calls of `callee` are skipped.
         which: Which,
     },
-    /// Skips a CP15 operation; a test-and-clean loop finds nothing to clean.
+    /// Skips a CP15 operation. A test-and-clean loop then finds nothing to clean.
     SkipCp15 {
         /// The operation.
         op: Cp15,

@@ -30,7 +30,7 @@ pub enum Window {
     Anywhere,
     /// Interrupts were masked and are now unmasked.
     Unmasked,
-    /// Preemption was off and is now on: a lock was dropped.
+    /// Preemption was off and is now on, because a lock was dropped.
     Preemptible,
     /// A CP15 operation on caches, write buffer or TLB was executed.
     Maintained,

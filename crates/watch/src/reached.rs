@@ -9,7 +9,7 @@ use board::bus::SystemBus;
 use board::bus::dma::Transfer;
 use board::{Observed, Observer};
 
-/// Low bits of the mode. In user mode, none of these bits is set.
+/// Low bits of the mode. They are all clear in user mode.
 const PRIVILEGED: u32 = 0xf;
 
 /// The words of an address range that were executed in privileged mode.

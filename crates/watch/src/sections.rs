@@ -4,9 +4,9 @@
 //!
 //! The observer ([`board::Observer`]) changes nothing. A section begins with the store that makes the count of the
 //! current task non-zero, and ends with the store that makes it 0. A task switch within a section does not end the
-//! section. The idle task always has preemption off: a section begins where the idle task calls the scheduler, and a
-//! section ends with a switch to the idle task. A section's time does not include the time of interrupts in it. An
-//! interrupt outside a section is a separate section.
+//! section. The idle task always has preemption off. Therefore, a section begins where the idle task calls the
+//! scheduler, and a switch to the idle task ends a section. A section's time does not include the time of interrupts in
+//! it. An interrupt outside a section is a separate section.
 
 use std::collections::BTreeMap;
 
@@ -322,8 +322,8 @@ mod tests {
             self.send(pc, fetch);
         }
 
-        /// Returns for each section: the beginning instruction, the ending instruction, the cycles, the count, and
-        /// whether tasks switched.
+        /// Returns for each section: the first instruction, the last instruction, the cycles, the count, and whether
+        /// tasks switched.
         fn all(&self) -> Vec<(u32, u32, u64, u64, bool)> {
             let one = |s: Section| (s.begun.0, s.ended.0, s.cycles, s.times, s.switched);
             self.sections.all().map(one).collect()

@@ -85,7 +85,7 @@ pub struct Machine<L> {
     tss: Tss,
     /// Bitmaps by number. An unused number has `None`.
     held: Vec<Option<Held>>,
-    /// Number of each task's bitmap; `None` for a task without a bitmap.
+    /// Number of each task's bitmap. `None` for a task without a bitmap.
     tasks: Vec<Option<usize>>,
     current: Task,
     last_sequence: u64,

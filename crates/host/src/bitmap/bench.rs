@@ -14,7 +14,7 @@ use super::algorithm::{Machine, WAYS, Way};
 use super::memory::{Counted, Lines, Uncounted};
 use base::interrupt;
 
-/// Port in the mail's second line; the accesses use this port, too.
+/// Port in the mail's second line. The accesses use this port, too.
 const LOW: usize = 0x80;
 /// Port in the mail's third line.
 const HIGH: usize = 65535;
@@ -192,7 +192,7 @@ mod tests {
         assert!(find(Way::CopyAll, "port-80", 0).lines >= 256.0);
         assert!(find(Way::CopyUsed, "port-80", 0).lines < 10.0);
         assert!(find(Way::CopyUsed, "port-65535", 0).lines >= 256.0);
-        // Lazy: a task without accesses pays nothing; a task with accesses faults in every turn.
+        // Under the lazy algorithm, a task without accesses pays nothing. A task with accesses faults in every turn.
         assert_eq!(find(Way::Lazy, "own-65535", 0).faults, 0.0);
         assert_eq!(find(Way::Lazy, "own-65535", 64).faults, 1.0);
         assert_eq!(find(Way::Lazy, "one-task-65535", 64).faults, 0.0);

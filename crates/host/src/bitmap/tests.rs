@@ -108,7 +108,7 @@ fn wrong(model: &Model, machines: &mut [Machine<Uncounted>; 4], port: usize) -> 
     ))
 }
 
-/// Runs the operations; returns the first error of an algorithm.
+/// Runs the operations. Returns the first error of an algorithm.
 fn first_wrong(numbers: &[u32]) -> Option<String> {
     let (mut model, mut machines) = (Model::new(), machines());
     for number in numbers {

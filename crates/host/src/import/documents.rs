@@ -45,7 +45,7 @@ struct Figure {
     estimate: Estimate,
 }
 
-/// Returns the documents in a text; `None` when the text is something else.
+/// Returns the documents in a text. Returns `None` when the text is something else.
 fn documents(text: &str) -> Option<Vec<Value>> {
     let mut all = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {

@@ -13,7 +13,7 @@ pub const OLD_LOG: &str = include_str!("fixtures/dmesg-2.6.22.txt");
 pub const LOG: &str = include_str!("fixtures/dmesg-6.x.txt");
 pub const HACKBENCH: &str = include_str!("fixtures/hackbench.txt");
 pub const LMBENCH: &str = include_str!("fixtures/lmbench-ctx.txt");
-/// Two screens of `rtla timerlat top -u`; the second one shows two processors.
+/// Two screens of `rtla timerlat top -u`. The second screen shows two processors.
 pub const TOP: &str = "\u{1b}c\u{1b}[2;37;40m                     Timer Latency          \u{1b}[0;0;0m\n\
   0 00:00:01   |          IRQ Timer Latency (us)        |         Thread Timer Latency (us)      |    Ret user Timer Latency (us)\n\
 CPU COUNT      |      cur       min       avg       max |      cur       min       avg       max |      cur       min       avg       max\n\

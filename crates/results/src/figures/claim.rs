@@ -99,7 +99,7 @@ pub struct Against {
 }
 
 impl Claim {
-    /// Refuses a claim that no figures can decide: a wrong bound, or a selector with unknown names.
+    /// Refuses a claim that no figures can decide, because it has a wrong bound, or a selector with unknown names.
     pub fn check(&self, known: &Selectable) -> Result<()> {
         let bounds = [self.at_most, self.at_least, self.less_by];
         let name = || format!("claim \"{}\"", self.text);
@@ -205,7 +205,7 @@ impl Claim {
         (all, uneven, unit)
     }
 
-    /// Compares two figures; `None` when they have no ratio.
+    /// Compares two figures. Returns `None` when they have no ratio.
     fn against(&self, of: &Measured, to: &Measured) -> Option<Against> {
         let pairs = if self.paired {
             pairs_of(of, to)

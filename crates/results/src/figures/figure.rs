@@ -27,15 +27,15 @@ pub struct Measured {
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
-    /// Value of each seed; empty for a recorded figure.
+    /// Value of each seed. Empty for a recorded figure.
     pub seeds: Vec<f64>,
-    /// Seed and layout of each run, in the order of `seeds`; empty for a recorded figure.
+    /// Seed and layout of each run, in the order of `seeds`. Empty for a recorded figure.
     #[serde(skip)]
     pub repetitions: Vec<Repetition>,
     /// Whether the figure is compared with a figure that has more runs, other seeds or more samples.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub uneven: bool,
-    /// Number of samples over all seeds; `None` for a recorded figure.
+    /// Number of samples over all seeds. `None` for a recorded figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
 }

@@ -20,7 +20,7 @@ const QUANTILES: [(&str, f64); 4] = [
 pub struct Latencies {
     /// Latency in nanoseconds and its count, ascending, without empty bins.
     pub ns: Vec<(u64, u64)>,
-    /// Number of latencies beyond the last bin; only the largest is known (`max_ns`).
+    /// Number of latencies beyond the last bin. Of these latencies, only the largest is known (`max_ns`).
     pub overflows: u64,
     /// Largest latency in nanoseconds, overflows included.
     pub max_ns: u64,
@@ -55,8 +55,8 @@ impl From<&Series> for Latencies {
 }
 
 impl Latencies {
-    /// Makes a histogram with bins of 1 us from a program's output: bins with counts, number of
-    /// overflows, maximum and mean.
+    /// Makes a histogram with bins of 1 us. The bins, the number of overflows, the maximum and the mean come from a
+    /// program's output.
     pub fn of_bins(us: Vec<(u32, u64)>, overflows: u64, max_us: u32, mean_us: f64) -> Latencies {
         let ns = us.into_iter().map(|(us, n)| (u64::from(us) * 1000, n));
         Latencies {
@@ -107,7 +107,7 @@ impl Latencies {
         sum / self.total().max(1) as f64
     }
 
-    /// Standard deviation of the sample in microseconds; 0 for fewer than two latencies.
+    /// Standard deviation of the sample in microseconds. It is 0 for fewer than two latencies.
     fn standard_deviation(&self) -> f64 {
         let mean = self.mean();
         let squares = |(ns, n): &(u64, u64)| (us(*ns) - mean).powi(2) * *n as f64;

@@ -44,12 +44,12 @@ pub trait Measures {
         false
     }
 
-    /// Repeated samples of each metric; empty for latencies. A gage study takes the first metric.
+    /// Repeated samples of each metric. Empty for latencies. A gage study takes the first metric.
     fn samples(&self, _run: &Run) -> Vec<Samples> {
         Vec::new()
     }
 
-    /// Latencies of each series; empty for repeated samples.
+    /// Latencies of each series. Empty for repeated samples.
     fn latencies(&self, _run: &Run) -> Vec<OfSeries> {
         Vec::new()
     }
@@ -84,7 +84,7 @@ struct SeriesLatencies {
     place: Place,
     repetitions: Vec<Repetition>,
     seeds: Vec<Latencies>,
-    /// Number of requests and number of answers of each run; empty when a guest measures.
+    /// Number of requests and number of answers of each run. Empty when a guest measures.
     answers: Vec<(u64, u64)>,
 }
 

@@ -12,7 +12,7 @@ const MOST_TIMES: u64 = 1_000_000_000_000;
 pub struct Thread {
     /// Microseconds and count of each bin, in ascending order, without empty bins.
     pub us: Vec<(u32, u64)>,
-    /// Number of latencies beyond the last bin; only the largest is known (`max_us`).
+    /// Number of latencies beyond the last bin. Of these latencies, only the largest is known (`max_us`).
     pub overflows: u64,
     /// Largest latency in microseconds, overflows included.
     pub max_us: u32,

@@ -46,7 +46,7 @@ fn sorted(m: &Measured) -> Vec<Repetition> {
     all
 }
 
-/// Returns `of / to`; `None` for minima and maxima of uneven sides, and when `to` is 0.
+/// Returns `of / to`. Returns `None` for minima and maxima of uneven sides, and when `to` is 0.
 pub fn ratio(of: &Measured, to: &Measured) -> Option<f64> {
     let comparable = even(of, to) || !is_extreme(of.metric);
     (comparable && to.value != 0.0).then(|| of.value / to.value)

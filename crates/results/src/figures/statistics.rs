@@ -27,7 +27,7 @@ pub struct Summary {
     pub low: f64,
     /// Upper end of the interval of the median.
     pub high: f64,
-    /// Coverage of the interval, 0 to 1: under 0.95 with fewer than six values.
+    /// Coverage of the interval, from 0 to 1. It is below 0.95 with fewer than six values.
     pub coverage: f64,
 }
 
@@ -42,7 +42,7 @@ pub struct Estimate {
     pub high: f64,
 }
 
-/// Returns the median; `None` without samples.
+/// Returns the median. Returns `None` without samples.
 pub fn median(samples: &[f64]) -> Option<f64> {
     let sorted = sorted(samples);
     let n = sorted.len();
@@ -53,7 +53,7 @@ pub fn median(samples: &[f64]) -> Option<f64> {
     }
 }
 
-/// Summarises the samples; `None` without samples.
+/// Summarises the samples. Returns `None` without samples.
 pub fn summarise(samples: &[f64]) -> Option<Summary> {
     let sorted = sorted(samples);
     let n = sorted.len();
@@ -70,8 +70,8 @@ pub fn summarise(samples: &[f64]) -> Option<Summary> {
     })
 }
 
-/// Returns the values that a figure is made of: the samples of one seed, or the medians of several
-/// seeds. Samples of one run share its memory layout, so they are not repetitions.
+/// Returns the values that a figure is made of. With one seed, they are its samples. With several seeds, they are the
+/// seeds' medians. Samples of one run share its memory layout, so they are not repetitions.
 pub fn repetitions(seeds: &[Vec<f64>]) -> Vec<f64> {
     match seeds {
         [one] => one.clone(),
@@ -103,7 +103,7 @@ pub const FEWEST: usize = 4;
 /// Result of a rank test of two groups.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ranks {
-    /// Share of pairs in which the value of the first group is lower; a tie counts half.
+    /// Share of pairs in which the value of the first group is lower. A tie counts half.
     pub lower: f64,
     /// Two-sided p-value. It is the probability of ranks that are at least this uneven, if the groups do not differ.
     pub p: f64,
@@ -154,7 +154,7 @@ pub fn ranks(a: &[f64], b: &[f64]) -> Option<Ranks> {
     })
 }
 
-/// Returns the range as a share of the median; 0 for a median of 0.
+/// Returns the range as a share of the median. Returns 0 for a median of 0.
 pub fn spread(samples: &[f64]) -> f64 {
     match summarise(samples) {
         Some(s) if s.median != 0.0 => (s.max - s.min) / s.median.abs(),

@@ -76,7 +76,7 @@ pub fn versus(measured: &[Measured]) -> (Vec<Versus>, Warnings) {
     (all, warnings)
 }
 
-/// Returns the caption of the tests; `None` without tests.
+/// Returns the caption of the tests. Returns `None` without tests.
 pub fn caption(all: &[Versus]) -> Option<String> {
     let first = all.first()?;
     let base = short_kernel(&first.base);

@@ -65,7 +65,7 @@ impl OutputKind for Cyclictest {
 struct Histogram {
     /// Microseconds and count of each bin, ascending, without empty bins.
     us: Vec<(u32, u64)>,
-    /// Number of latencies beyond the last bin; only the largest is known (`max_us`).
+    /// Number of latencies beyond the last bin. Of these latencies, only the largest is known (`max_us`).
     overflows: u64,
     max_us: u32,
     /// Average as the program prints it.
@@ -198,7 +198,7 @@ fn rt_tests_json(run: &Run, h: &Histogram) -> String {
         resolution_in_ns: 0,
         thread: [(0, thread)].into(),
     };
-    // Serialisation cannot fail: all keys are numbers or text, all values are finite.
+    // Serialisation cannot fail, because all keys are numbers or text, and all values are finite.
     serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
 }
 

@@ -45,7 +45,7 @@ fn headings(words: &[&str], boards: &[&str]) -> Vec<String> {
 
 /// One figure on each board.
 struct Row<'a> {
-    /// The figure of each board; `None` for a board without it.
+    /// The figure of each board. `None` for a board without it.
     boards: Vec<Option<&'a Measured>>,
 }
 

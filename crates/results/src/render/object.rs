@@ -37,7 +37,7 @@ struct Found {
 }
 
 impl Found {
-    /// Adds all entries of an object; `prefix` precedes their names.
+    /// Adds all entries of an object. `prefix` precedes their names.
     fn take(&mut self, object: &Map<String, Value>, prefix: &str) {
         for (key, value) in object {
             let name = format!("{prefix}{}", key.replace('_', " "));

@@ -80,7 +80,7 @@ pub struct Key {
     pub name: String,
     /// Colour of the lines or bars that the entry stands for.
     pub colour: RGBColor,
-    /// Marker of the points; `None` draws a rectangle in the colour.
+    /// Marker of the points. `None` draws a rectangle in the colour.
     pub marker: Option<Marker>,
 }
 

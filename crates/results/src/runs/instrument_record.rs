@@ -12,7 +12,7 @@ use crate::runs::screen::Screen;
 pub struct InstrumentRecord {
     /// Series of times. There is one for each kind and each [`Series::at`].
     pub series: Vec<Series>,
-    /// The scope's screen; `None` without a scope.
+    /// The scope's screen. `None` without a scope.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub screen: Option<Screen>,
 }

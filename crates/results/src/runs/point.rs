@@ -39,7 +39,7 @@ pub struct Place {
     pub kernel: String,
     /// Mode of the workload.
     pub mode: String,
-    /// Name of the series that instruments recorded; empty when the guest measures.
+    /// Name of the series that instruments recorded. Empty when the guest measures.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub series: String,
     /// Value of each axis, including axes that instruments change within a run.
@@ -109,7 +109,7 @@ impl Point {
         }
     }
 
-    /// Returns the value of an axis; 0 when the experiment has no such axis.
+    /// Returns the value of an axis. Returns 0 when the experiment has no such axis.
     pub fn axis(&self, name: &str) -> u32 {
         self.axes.get(name).copied().unwrap_or(0)
     }

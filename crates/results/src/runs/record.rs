@@ -212,7 +212,7 @@ impl Record {
         Ok(Some((record, figures)))
     }
 
-    /// Writes the record and its figures; returns the paths.
+    /// Writes the record and its figures. Returns the paths.
     pub fn save(&self, figures: &str) -> Result<[PathBuf; 2]> {
         let path = |ending| path(&self.experiment, self.quick, ending);
         paths::write_atomically(&path("toml"), self.text().as_bytes())?;

@@ -46,7 +46,7 @@ impl Selection {
         [words.join(" "), self.options()].join(" ").trim().into()
     }
 
-    /// Returns the options, quoted for a shell; empty without options.
+    /// Returns the options, quoted for a shell. Returns an empty text without options.
     pub fn options(&self) -> String {
         let mut words = Vec::new();
         if self.quick {

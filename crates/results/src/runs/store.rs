@@ -98,7 +98,7 @@ pub fn result_hash(run: &Run) -> Result<String> {
     Ok(hasher.finalize().to_hex()[..32].to_string())
 }
 
-/// Stores the console output of a failed attempt; returns the path below `out`.
+/// Stores the console output of a failed attempt. Returns the path below `out`.
 pub fn save_console(hash: &str, console: &[u8]) -> Result<PathBuf> {
     let file = Path::new("runs").join(hash).join(FAILED);
     paths::write_atomically(&paths::out().join(&file), console)?;

@@ -176,7 +176,7 @@ impl Setup {
 pub struct OnBoard(Vec<Box<dyn AtWork>>);
 
 impl OnBoard {
-    /// Returns the measurements since the connection; `None` without instruments.
+    /// Returns the measurements since the connection. Returns `None` without instruments.
     pub fn seen<B: BoardBus>(&self, session: &Session<B>) -> Result<Option<InstrumentRecord>> {
         if self.0.is_empty() {
             return Ok(None);

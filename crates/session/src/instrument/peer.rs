@@ -25,7 +25,7 @@ const REQUEST_HZ: &str = "request_hz";
 pub struct PeerTable {
     /// Rate of the cable in Mbit/s, 10 or 100.
     pub mbit: u32,
-    /// Requests of the host; `None` if the host only answers.
+    /// Requests of the host. `None` if the host only answers.
     pub asks: Option<Asks>,
     /// Largest random deviation of the time between two requests, in percent.
     #[serde(default)]
@@ -33,7 +33,7 @@ pub struct PeerTable {
     /// Payload of a request, in bytes.
     #[serde(default = "payload_of_ping")]
     pub bytes: usize,
-    /// Series that the probe measures; `None` if the host only makes load.
+    /// Series that the probe measures. `None` if the host only makes load.
     pub measures: Option<Measures>,
 }
 

@@ -48,7 +48,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Returns the program in a file; `None` if the file is not a program.
+    /// Returns the program in a file. Returns `None` if the file is not a program.
     pub fn of(
         (host, guest): (&Path, &str),
         content: &[u8],

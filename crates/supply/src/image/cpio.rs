@@ -218,8 +218,8 @@ pub struct Unpacked {
     pub names: u64,
 }
 
-/// Returns the memory that concatenated archives take when they are unpacked; `None` if the bytes are not a valid
-/// archive.
+/// Returns the memory that concatenated archives take when they are unpacked. Returns `None` if the bytes are not a
+/// valid archive.
 pub fn unpacked(bytes: &[u8]) -> Option<Unpacked> {
     let mut pages_by_name: BTreeMap<String, u64> = BTreeMap::new();
     let (mut now, mut most) = (0, 0);

@@ -24,7 +24,7 @@ type Header = elf::FileHeader32<Endianness>;
 /// What one ELF file needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// Path of the loader; `None` for a library or a static program.
+    /// Path of the loader. `None` for a library or a static program.
     pub loader: Option<String>,
     /// Names of shared libraries.
     pub libraries: Vec<String>,

@@ -34,7 +34,7 @@ pub struct Workload {
     pub title: String,
     /// The kind of the guest's output, if the output has measurements: a name in `results::outputs`.
     pub output: Option<String>,
-    /// How to build the guest; `None` for a program from Debian.
+    /// How to build the guest. `None` for a program from Debian.
     pub build: Option<BuildSpec>,
     /// Shell scripts, in the folder of the `workload.toml`, that go into the root file system.
     #[serde(default)]
@@ -174,7 +174,7 @@ impl Workload {
     }
 
     /// Compiles the guest to `program`, with debug information. Returns the bytes of the program without debug
-    /// information; `None` if there is nothing to compile.
+    /// information. Returns `None` if there is nothing to compile.
     pub fn build(
         &self,
         program: &Path,

@@ -15,13 +15,13 @@ use base::{boards, paths};
 pub struct RequestedSymbol {
     /// Name, with the prefix `CONFIG_`.
     pub symbol: String,
-    /// Text after the `=`; `None` for off.
+    /// Text after the `=`. `None` for off.
     pub value: Option<String>,
     /// File and line.
     pub place: String,
 }
 
-/// Reads one fragment; `file` is for messages.
+/// Reads one fragment. `file` is for messages.
 pub fn parse(file: &str, text: &str) -> Result<Vec<RequestedSymbol>> {
     let mut all = Vec::new();
     for (number, line) in text.lines().enumerate() {

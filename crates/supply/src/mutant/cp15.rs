@@ -52,7 +52,7 @@ impl std::fmt::Display for Cp15 {
 }
 
 impl Cp15 {
-    /// Returns the operation of an MCR or MRC; `None` for another instruction.
+    /// Returns the operation of an MCR or MRC. Returns `None` for another instruction.
     pub fn of(word: u32) -> Option<Cp15> {
         (word & 0x0f00_0f10 == 0x0e00_0f10).then_some(Cp15 {
             opc1: word >> 21 & 7,

@@ -121,7 +121,7 @@ pub(super) struct Events {
     pub stack: Stack,
     /// Cycle in which the used line or TLB entry was filled.
     pub filled: Option<u64>,
-    /// Modified virtual addresses of the data: the address of the use, and the address of the write if it has one.
+    /// Modified virtual addresses of the use and of the write, if they have one.
     pub addresses: [Option<Mva>; 2],
     /// Translation table bases of the use and of the write.
     pub tables: [u32; 2],
@@ -144,9 +144,9 @@ struct Suspended {
     functions: Vec<u32>,
     /// Call-tree nodes of these functions, each with its function.
     inside: BTreeMap<Node, u32>,
-    /// Suspended tasks by their stack: the function, and the cycle of the switch.
+    /// Suspended tasks by their stack. Each has the function, and the cycle of the switch.
     away: BTreeMap<u32, (u32, u64)>,
-    /// The newest resumed tasks: the function, and the cycles of suspension and resumption.
+    /// The newest resumed tasks. Each has the function, and the cycles of suspension and resumption.
     back: VecDeque<(u32, u64, u64)>,
 }
 

@@ -141,9 +141,9 @@ impl Checker {
         (state << KIND_BITS | access, pc, writer)
     }
 
-    /// Hashes the facts that distinguish reports of the same two instructions: the callers and circumstances that
-    /// suppressions ask for and, for a read by a bus master, that master and the writer's caller. Returns 0 if there
-    /// are no such facts.
+    /// Hashes the facts that distinguish reports of two equal instructions. The facts are the callers and circumstances
+    /// that suppressions ask for. For a read by a bus master, they are also this bus master and the writer's caller.
+    /// Returns 0 if there are no such facts.
     pub(super) fn among(&self, met: &Difference<'_>) -> Among {
         let told_apart = self.causes.are_told_apart();
         let written = || self.calls.callers(met.writer.node);

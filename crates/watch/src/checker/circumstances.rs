@@ -18,7 +18,7 @@ pub struct Circumstances {
     /// as shared. The page must have been mapped before the write. A page mapped after the write shows the newest data,
     /// unless lines outlived a mapping.
     pub private_view: bool,
-    /// The used line or TLB entry was filled before the data was written; `None` if the time of the fill is unknown.
+    /// The used line or TLB entry was filled before the data was written. `None` if the time of the fill is unknown.
     pub filled_before: Option<bool>,
     /// The used line was already dirty when the data was written.
     pub dirty_before: bool,
@@ -34,7 +34,8 @@ pub struct Circumstances {
     pub between: Between,
 }
 
-/// Access permissions (`DDI0198D 3.5`): user land may only read; user land may also write.
+/// Two access permissions (`DDI0198D 3.5`). With the first, user land may only read. With the second, it may also
+/// write.
 const READ_ONLY: u8 = 2;
 const WRITABLE: u8 = 3;
 /// The bit C of [`Mapping::cb`].

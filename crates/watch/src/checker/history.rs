@@ -11,11 +11,11 @@ pub enum Movement {
     Fill(Side),
     /// Dirty halves were written to memory.
     WriteBack {
-        /// Bit 0: the lower 16 bytes; bit 1: the upper 16 bytes.
+        /// Bit 0 stands for the lower 16 bytes, bit 1 for the upper 16 bytes.
         halves: u8,
         /// Whether the line made room for another line. Otherwise, an operation cleaned it.
         victim: bool,
-        /// Written words that did not hold the newest value; bit 0 is the first word of the line.
+        /// Written words that did not hold the newest value. Bit 0 stands for the first word of the line.
         old: u8,
     },
     /// Discarded.

@@ -3,8 +3,8 @@
 //!
 //! The checker follows pages through the functions that Linux calls whenever it frees or allocates a page. A kernel may
 //! flush at the next change of address space. Therefore, lines and entries that remain when a page is allocated are
-//! reported only if they outlast that change. Lines at the kernel's own addresses are not reported: the kernel writes
-//! to freed pages on behalf of their next owners.
+//! reported only if they outlast that change. Lines at the kernel's own addresses are not reported, because the kernel
+//! writes to freed pages on behalf of their next owners.
 
 use super::calls::Node;
 use super::diagnosis::Found;
@@ -76,9 +76,10 @@ pub(super) struct Pages {
     /// Greatest common divisor of all offsets in the kernel's map, and the number of offsets.
     bytes: u32,
     seen: u32,
-    /// Unfinished calls that allocate pages, from all tasks and interrupts: return address, stack pointer and order.
+    /// Unfinished calls that allocate pages, from all tasks and interrupts. Each has its return address, stack pointer
+    /// and order.
     giving: Vec<(u32, u32, u32)>,
-    /// Bloom filter of the addresses at which a page may be freed or allocated; 0 if the functions are unknown.
+    /// Bloom filter of the addresses at which a page may be freed or allocated. It is 0 if the functions are unknown.
     filter: u64,
     /// Last free of each page, by page number.
     freed: BTreeMap<u32, PageEvent>,

@@ -112,8 +112,8 @@ pub enum Kept {
 pub struct Moment {
     /// Core cycles since power-on.
     pub cycle: u64,
-    /// Virtual address: the entry of the function that frees pages, or the return address of the call that allocated
-    /// the page.
+    /// Virtual address. For a free, it is the entry of the function that frees pages. For an allocation, it is the
+    /// return address of the call that allocated the page.
     pub pc: u32,
     /// Callers, innermost first.
     pub callers: Vec<u32>,
@@ -166,9 +166,9 @@ pub struct Trace {
     pub mapped: Vec<Mapped>,
     /// Newest change of the address space since [`Trace::since`].
     pub switched: Option<Switch>,
-    /// Core cycle from which the operation may have been missing. It is the earliest cycle of three events: the write
-    /// of the newest value, the fill of the used line or TLB entry, and the mapping of the addresses. If the used line
-    /// holds other memory, `since` is the cycle of the fill.
+    /// Core cycle from which the operation may have been missing. It is the cycle of the earliest of three events. The
+    /// events are the write of the newest value, the fill of the used line or TLB entry, and the mapping of the
+    /// addresses. If the used line holds other memory, `since` is the cycle of the fill.
     pub since: u64,
 }
 

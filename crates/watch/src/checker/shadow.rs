@@ -44,7 +44,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Returns the modified virtual address of the store; `None` if no instruction wrote the value.
+    /// Returns the modified virtual address of the store. Returns `None` if no instruction wrote the value.
     pub fn address(&self) -> Option<Mva> {
         match self.path {
             Path::Loaded | Path::Dma => None,
@@ -150,7 +150,7 @@ impl Shadow {
         (n < self.words.len()).then_some(n)
     }
 
-    /// Returns the newest value at `pa`; `None` outside RAM.
+    /// Returns the newest value at `pa`. Returns `None` outside RAM.
     #[inline(always)]
     pub fn newest(&self, pa: u32, width: Width) -> Option<u32> {
         let word = self.words[self.index(pa)?];

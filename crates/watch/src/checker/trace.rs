@@ -54,7 +54,7 @@ impl Checker {
         }
     }
 
-    /// Returns the callers of the access; none if a bus master used the data.
+    /// Returns the callers of the access. Returns no callers if a bus master used the data.
     pub(super) fn callers_of_use(&self, met: &Difference<'_>) -> Vec<u32> {
         match met.access.is_by_core() {
             true => self.calls.callers(self.calls.now(met.context)),

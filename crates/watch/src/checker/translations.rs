@@ -355,8 +355,8 @@ impl Checker {
     }
 }
 
-/// Returns the mapping of an address in the present tables, and the descriptors read; `None` if a descriptor is outside
-/// RAM.
+/// Returns the mapping of an address in the present tables, and the descriptors read. Returns `None` if a descriptor is
+/// outside RAM.
 fn newest(
     shadow: &Shadow,
     context: &Context,

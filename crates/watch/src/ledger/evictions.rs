@@ -138,7 +138,7 @@ impl Settled {
 /// The history of a line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
-    /// Cycle of the last fill; 0 if there was none since the ledger began to observe.
+    /// Cycle of the last fill. It is 0 if the ledger has seen no fill.
     filled: u64,
     /// Eviction before the last fill.
     before: Option<Eviction>,
@@ -156,7 +156,7 @@ impl Line {
         self.before
     }
 
-    /// Returns the eviction, if the line is absent. `all` is the last invalidation of the whole cache.
+    /// Returns how the line was evicted, if it is absent. `all` is the last invalidation of the whole cache.
     fn eviction(&self, all: Option<(u64, Eviction)>) -> Option<Eviction> {
         // A line that was evicted without a fill was present before the ledger began to observe.
         let known = self.filled > 0 || self.eviction.is_some();

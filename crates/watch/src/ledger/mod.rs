@@ -125,11 +125,12 @@ pub struct Ledger {
     recent: Recent,
     hooks: Hooks,
     cells: Vec<Cell>,
-    /// Cells of each place (task, interrupt and state of pin 0), by function; [`NO_CELL`] if there is none yet.
+    /// Cells of each place, by function. A place is a task, an interrupt and a state of pin 0. A function without a
+    /// cell has [`NO_CELL`].
     by_function: Vec<Vec<CellId>>,
     places: BTreeMap<(TaskId, Option<Option<u32>>, bool), usize>,
     place: usize,
-    /// The cell that cycles are charged to now, and the addresses of its function.
+    /// The cell to which cycles are charged now, and the addresses of its function.
     now: CellId,
     from: u32,
     bytes: u32,
@@ -145,7 +146,8 @@ pub struct Ledger {
     tasks: Vec<Task>,
     living: BTreeMap<u32, TaskId>,
     task: TaskId,
-    /// Interrupts being handled: the line, and the return address and stack pointer of the handler, if known.
+    /// Interrupts that are being handled. Each has its line, and the handler's return address and stack pointer, if
+    /// they are known.
     interrupts: Vec<(Option<u32>, Back)>,
     sum: [i64; Cause::COUNT],
     calls: Calls,

@@ -27,7 +27,7 @@ pub struct Switch {
     pub from: TaskId,
     /// Task that runs next.
     pub to: TaskId,
-    /// Cycles until the first user instruction, by cause; `None` if another switch came first.
+    /// Cycles until the first user instruction, by cause. `None` if another switch came first.
     pub direct: Option<Cycles>,
     /// Later misses of lines and translations that the switch evicted. The order is I-cache lines, D-cache lines,
     /// translations, lines missed by stores.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Latencies: from the rise of an interrupt line to the first user instruction of a task that the interrupt woke,
-//! directly or through kernel tasks.
+//! Latencies. A latency begins when an interrupt line rises, and ends at the first user instruction of a task that the
+//! interrupt woke. The interrupt wakes the task directly or through kernel tasks.
 
 use super::trace::Step;
 use super::{CallId, CellId, Cycles, Function, TaskId};
@@ -68,7 +68,7 @@ pub struct Sample {
     pub masked: Option<Masked>,
     /// When the task was woken.
     pub woken: u64,
-    /// Interrupted code that continued before it called the scheduler; `None` if the interrupt itself called the
+    /// Interrupted code that continued before it called the scheduler. `None` if the interrupt itself called the
     /// scheduler.
     pub kept_on: Option<KeptOn>,
     /// When the task was switched to.

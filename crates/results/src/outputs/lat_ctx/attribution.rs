@@ -123,7 +123,7 @@ impl Terms {
         }
     }
 
-    /// Computes the mean term by term; `None` without terms.
+    /// Computes the mean term by term. Returns `None` without terms.
     pub fn mean(all: &[Terms]) -> Option<Terms> {
         let n = all.len() as f64;
         let mean = |get: fn(&Terms) -> f64| all.iter().map(get).sum::<f64>() / n;
@@ -141,7 +141,7 @@ impl Terms {
     }
 }
 
-/// Computes the terms of one hop; `None` when the window has no hops.
+/// Computes the terms of one hop. Returns `None` when the window has no hops.
 fn per_hop(guest: &LatCtx, window: &Window) -> Option<Terms> {
     let hops = guest.hops(window.sections);
     if hops == 0 {

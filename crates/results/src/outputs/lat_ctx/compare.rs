@@ -41,7 +41,7 @@ pub struct Row {
     /// Cost of changing the address space: processes minus threads.
     pub difference_us: Estimate,
     pub difference_cycles: f64,
-    /// Core cycles per switch by term; `None` when the guest did not move a pin.
+    /// Core cycles per switch by term. `None` when the guest did not move a pin.
     pub process: Option<Terms>,
     pub thread: Option<Terms>,
     pub difference: Option<Terms>,

@@ -48,7 +48,7 @@ pub struct Looks<'a> {
 }
 
 impl<'a> Looks<'a> {
-    /// Assigns colours and markers; `rows` are all rows of the board.
+    /// Assigns colours and markers. `rows` are all rows of the board.
     pub fn of(rows: &[&'a Row]) -> Looks<'a> {
         let mut sizes: Vec<u32> = rows.iter().map(|r| r.size_kb).collect();
         sizes.sort_unstable();

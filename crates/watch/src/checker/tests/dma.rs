@@ -126,7 +126,7 @@ impl Scripted {
     }
 }
 
-/// Two callers of one function (memcpy) forget the clean; two devices read.
+/// Two callers of one function (memcpy) forget the clean. Two devices read the data.
 #[test]
 fn two_bugs_with_one_writer_are_two_reports() {
     let mut script = Scripted::new(&[]);
