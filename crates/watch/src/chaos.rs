@@ -77,7 +77,7 @@ pub struct Places {
     pub zones: Vec<(u64, Vec<Range<u32>>)>,
 }
 
-/// An interrupt that was raised.
+/// A raised interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
     /// Window of the draw.

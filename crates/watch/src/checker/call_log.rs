@@ -127,7 +127,7 @@ pub(super) struct Events {
     pub tables: [u32; 2],
 }
 
-/// The newest calls of the functions.
+/// The newest calls of the functions in [`Distinctions`].
 #[derive(Clone, Default)]
 pub(super) struct CallLog {
     /// Sorted addresses of the functions' first instructions, and a Bloom filter of these addresses.

@@ -64,7 +64,7 @@ const NODES: usize = 1 << 22;
 const RECENT: usize = 1 << 14;
 /// Maximum number of frames of a stack. If a stack is deeper, this module has missed returns.
 const DEPTH: usize = 256;
-/// Start of the exception vectors. No call leads there.
+/// Start of the exception vectors. No call leads to a vector.
 const VECTORS: u32 = 0xffff_0000;
 /// Longest range that two arguments can describe, in bytes.
 const RANGE: u32 = 1 << 20;

@@ -141,9 +141,9 @@ impl Checker {
         (state << KIND_BITS | access, pc, writer)
     }
 
-    /// Hashes the facts that distinguish reports of two equal instructions. The facts are the callers and circumstances
-    /// that suppressions ask for. For a read by a bus master, they are also this bus master and the writer's caller.
-    /// Returns 0 if there are no such facts.
+    /// Hashes the facts that distinguish reports of one pair of instructions. These facts are the callers and
+    /// circumstances that suppressions ask for. For a read by a bus master, they are also this bus master and the
+    /// writer's caller. Returns 0 if there are no such facts.
     pub(super) fn among(&self, met: &Difference<'_>) -> Among {
         let told_apart = self.causes.are_told_apart();
         let written = || self.calls.callers(met.writer.node);
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(script.checker.reports().count(), before + 1);
     }
 
-    /// Returns the count and the writer's callers of each report, after each of two callers has called twice.
+    /// Lets each of two callers call twice. Returns the count and the writer's callers of each report.
     fn reports(distinctions: &[u32]) -> Vec<(u64, Vec<u32>)> {
         let mut script = Scripted::new(distinctions);
         for (n, caller) in (0..).zip([CALLERS, CALLERS].concat()) {

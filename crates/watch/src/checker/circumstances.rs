@@ -28,7 +28,7 @@ pub struct Circumstances {
     pub writer_maps: bool,
     /// The writer's address still leads to the data, with any permissions.
     pub writer_leads: bool,
-    /// The newest descriptor leads to the same page as the used descriptor, and differs only in its permissions.
+    /// The newest descriptor differs from the used descriptor only in its permissions. Both lead to one page.
     pub permissions_only: bool,
     /// Functions called between the events.
     pub between: Between,

@@ -161,9 +161,9 @@ fn a_descriptor_that_leads_elsewhere_or_is_zero_differs_in_more_than_its_permiss
     }
 }
 
-/// One instruction runs from an I-cache line of other memory, which suppressions with `remapped` cover. Then it runs
-/// from a line of the same memory that was not invalidated, which these suppressions do not cover. The writer is the
-/// same.
+/// One instruction first runs from an I-cache line of other memory. Suppressions with `remapped` cover this case.
+/// Later, the instruction runs from a line of its own memory that was not invalidated. These suppressions do not cover
+/// this case. Both cases have one writer.
 #[test]
 fn a_line_of_other_memory_hides_no_line_of_the_same_memory() {
     let mut script = Scripted::new(&CALLERS);
@@ -195,8 +195,8 @@ fn a_line_of_other_memory_hides_no_line_of_the_same_memory() {
     assert_eq!(all, [(true, 1), (false, 1)]);
 }
 
-/// Many stale words have their newest value in memory, which suppressions with `newest = "memory"` cover. Then the
-/// newest value of one word is still in a dirty line.
+/// Many stale words have their newest value in memory. Suppressions with `newest = "memory"` cover them. After these
+/// words comes a word whose newest value is still in a dirty line.
 #[test]
 fn another_state_is_a_report_however_often_a_covered_state_was_met() {
     for covered in [63, 64] {

@@ -79,8 +79,8 @@ struct Followed {
     left: u64,
 }
 
-/// Returns whether the dirty line that a word was stored into still holds the word. A line that became dirty after the
-/// store is a different line.
+/// Returns whether a word is still in the dirty line into which it was stored. A line that became dirty after the store
+/// is a different line.
 pub(super) fn holds(dirty: &DirtyLines, writer: &Writer, pa: Pa) -> bool {
     let since = dirty.since(writer.mva & !31 | pa.0 & 31);
     writer.path == Path::Line && since.is_some_and(|since| since <= writer.cycle)
@@ -214,7 +214,7 @@ pub(super) fn overwritten(history: &History, dirty: &DirtyLines, found: Found) -
             old: found.word(),
         },
     };
-    // Whether this line was already dirty while the newest data was still dirty in its line.
+    // Whether this line was already dirty when the newest data was still dirty in its own line.
     let was_in_line = found.writer.path == Path::Line && place == Newest::Memory;
     let since = dirty.since(found.mva.0);
     let kind = if was_in_line && since.is_some_and(|since| since < left) {

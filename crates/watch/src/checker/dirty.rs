@@ -24,7 +24,8 @@ pub(super) struct DirtyLine {
 #[derive(Clone)]
 pub(super) struct DirtyLines {
     lines: BTreeMap<u32, (Since, u32)>,
-    /// MVAs of lines known to be dirty, with the dirty halves in bits 1:0. Most stores go to such a line.
+    /// MVAs of lines that are known to be dirty, with the dirty halves in bits 1:0. Most stores go to one of these
+    /// lines.
     recent: Vec<u32>,
 }
 

@@ -403,7 +403,7 @@ impl Checker {
             | Event::TlbUnlock { .. } => {
                 self.translations.moved(&mut self.shadow, context, event);
             }
-            // A claimed line needs no action, because its contents are undefined, and a load of these contents gets a
+            // A claimed line has undefined contents, so the claim needs no action. A load of these contents gets a
             // report. The caller handles accesses.
             _ => {}
         }

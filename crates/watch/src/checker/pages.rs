@@ -86,8 +86,8 @@ pub(super) struct Pages {
     /// I-cache lines of user addresses: MVA, physical address, cycle of the fill.
     lines: Vec<(u32, u32, u64)>,
     waiting: Vec<Left>,
-    /// Table base that was current when the pages in `waiting` were allocated. User instructions under this table base
-    /// need no check.
+    /// Table base under which the pages in `waiting` were allocated. User instructions under this table base need no
+    /// check.
     looked: Option<u32>,
 }
 

@@ -200,7 +200,7 @@ fn each_of_two_nested_calls_gives_its_page() {
     assert_eq!(counts, 2);
 }
 
-/// An I-cache line and a TLB entry lead to one page, whose first word was never written.
+/// An I-cache line and a TLB entry lead to one page. The first word of this page was never written.
 #[test]
 fn an_i_cache_line_hides_no_tlb_entry() {
     let mut kernel = Kernel::new();

@@ -189,9 +189,9 @@ impl Shadow {
         reports
     }
 
-    /// Returns whether `user`, which got a stale value, needs a report, and records that this user has had a report.
-    /// After a write-back has destroyed the newest value, readers of the value in memory need no report, because no
-    /// operation of theirs could have saved the newest value.
+    /// Returns whether `user`, who got a stale value, needs a report. Records that this user has had a report. After a
+    /// write-back has destroyed the newest value, readers of the value in memory need no report, because no operation
+    /// of theirs could have saved the newest value.
     pub fn needs_report(&mut self, pa: u32, width: Width, got: u32, user: User) -> bool {
         let Some(n) = self.index(pa) else {
             return false;

@@ -38,8 +38,8 @@ struct Entry {
     /// Translation table base and core cycle of the fill.
     ttb: u32,
     cycle: u64,
-    /// Whether every use of the entry needs a check, because a descriptor was written after the fill, or because the
-    /// entry was used under another table base.
+    /// Whether every use of the entry needs a check. Either a descriptor was written after the fill, or the entry was
+    /// used under another table base.
     changed: bool,
     /// A locked entry survives an invalidate of all entries.
     locked: bool,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The call tree of the kernel. The sum of cycles over its calls equals the sum over the ledger's cells.
 //!
-//! Execution that reaches a function's first instruction is a call. Execution that reaches the return address of a
-//! call, with the stack pointer of that call, is a return. In all other cases, for instance after an exception,
-//! execution continues in the innermost call of that function. If there is no such call, one begins.
+//! When execution reaches a function's first instruction, this is a call. When execution reaches the return address of
+//! a call, with the stack pointer of that call, this is a return. In all other cases, for instance after an exception,
+//! execution continues in the function's innermost call. If the function has no call, one begins.
 
 use super::functions::Function;
 use super::table::Table;

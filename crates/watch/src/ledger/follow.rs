@@ -33,7 +33,8 @@ impl Ledger {
         function
     }
 
-    /// Follows an instruction outside the last function. It may be a call, a return, an exception or a task switch.
+    /// Follows an instruction outside the last function. The instruction may be a call, a return, an exception or a
+    /// task switch.
     #[inline(never)]
     fn arrived(&mut self, context: &Context, registers: &[u32; 16]) -> Reaction {
         let pc = context.pc;
@@ -303,7 +304,7 @@ impl Observer for Ledger {
             self.trace
                 .note(context.cycle, self.now, StepKind::Masked(self.masked));
         }
-        // If this fetch missed, the ledger may already be in the function of the instruction.
+        // If this fetch missed, `now` may already belong to the function of this instruction.
         if context.pc.wrapping_sub(self.from) >= self.bytes || self.ahead {
             self.ahead = false;
             return self.arrived(context, registers);
