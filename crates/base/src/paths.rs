@@ -95,7 +95,7 @@ pub fn names_in(dir: &Path, keep: impl Fn(&Path) -> Option<String>) -> Vec<Strin
     names
 }
 
-/// Returns the names of the folders in `dir` that have a file `file`, ascending.
+/// Returns, in ascending order, the names of the folders in `dir` that have the file `file`.
 pub fn folders_with(dir: &Path, file: &str) -> Vec<String> {
     names_in(dir, |path| {
         let name = path.file_name()?.to_str()?.to_string();

@@ -17,7 +17,7 @@ pub type Simulate<'a> = dyn FnMut(&[Change], u32) -> Result<Vec<Memory>> + 'a;
 
 /// Size in KB that fits into the data cache of every ARM9.
 const INSIDE_KB: u32 = 2;
-/// A load beyond the cache takes more than this many times the time of a load within the cache.
+/// A load beyond the cache is slower than a load within the cache by more than this factor.
 const BEYOND: f64 = 1.5;
 /// Smallest size beyond the cache, in cache sizes. Below this size, the figures depend much on which lines the cache
 /// happens to keep.

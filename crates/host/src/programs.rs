@@ -30,7 +30,7 @@ pub struct Program {
     name: String,
     dir: PathBuf,
     sources: Vec<String>,
-    /// Whether the program is linked statically, to run without this machine's libraries.
+    /// Whether the program is linked statically, so that it runs without this machine's libraries.
     is_static: bool,
 }
 

@@ -147,7 +147,7 @@ pub fn reply(form: Form, to: Option<Ipv4Addr>, hz: u32) -> Vec<Call> {
     let arguments = format!("reply {address} {seconds} {hz} 64 1");
     let what = format!("reply from {address}");
     let requests = call(what, Source::Adapted("net"), &arguments);
-    // The answering program runs from before the first request until after the last.
+    // The answering program starts before the first request and ends after the last request.
     vec![requests.beside(to, "udp_reply", seconds + 1)]
 }
 

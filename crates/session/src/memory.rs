@@ -25,7 +25,7 @@ use supply::symbols;
 const PER_PAGE: u64 = 40;
 /// RAM that a kernel takes on any board in addition to its image, in bytes. `plain` takes 609 KB.
 const BESIDES: u64 = 768 << 10;
-/// RAM to leave free with a ramfs, for the kernel while it unpacks and for programs, in bytes.
+/// RAM to leave free with a ramfs, in bytes. The kernel needs it to unpack, and programs need it to run.
 const SPARE: u64 = 4 << 20;
 /// Inode and directory entry of a name, in bytes.
 const NAME: u64 = 768;

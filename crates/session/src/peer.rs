@@ -200,7 +200,8 @@ impl Station {
         while socket.recv().is_ok() {
             self.answers += 1;
         }
-        // A packet that a program sends before the first command, or without commands, is not an answer.
+        // A packet that a program sends before the first command is not an answer. Without commands, no packet is an
+        // answer.
         let sends_commands = self
             .plan
             .is_some_and(|plan| plan.question == Question::Command);

@@ -55,7 +55,7 @@ struct Offer {
     sha256: String,
 }
 
-/// The packages of one architecture, or source packages, in the cache and in the archive.
+/// The binary packages of one architecture, or the source packages, in the cache and in the archive.
 pub struct Store {
     arch: String,
     of_sources: bool,

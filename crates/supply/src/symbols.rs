@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 use object::{ReadCache, SectionIndex, SectionKind, SymbolKind};
 
-/// Lowest address of modules and the kernel, unless the kernel's own symbols give a lower one.
+/// Lowest address of modules and the kernel. The kernel's own symbols may give a lower one.
 const KERNEL: u32 = 0xbf00_0000;
 /// Distance of the modules' area below the kernel, in bytes.
 const MODULES: u32 = 0x0100_0000;

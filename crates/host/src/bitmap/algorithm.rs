@@ -29,7 +29,7 @@ pub enum Way {
 pub const WAYS: [Way; 4] = [Way::CopyAll, Way::CopyUsed, Way::Lazy, Way::Sequence];
 
 impl Way {
-    /// Name in tables and JSON.
+    /// Returns the name in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Way::CopyAll => "copy-all",
@@ -39,7 +39,7 @@ impl Way {
         }
     }
 
-    /// Description in words.
+    /// Describes the algorithm in words.
     pub fn what(self) -> &'static str {
         match self {
             Way::CopyAll => "Linux 2.6.8.1: a switch copies all 8 KB",

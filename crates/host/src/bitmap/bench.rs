@@ -67,7 +67,7 @@ pub struct Cell {
     pub case: &'static str,
     /// Number of port accesses in each turn of a task that may access ports.
     pub accesses: usize,
-    /// Nanoseconds per switch, port accesses included: one value for each timed section.
+    /// Nanoseconds per switch, port accesses included. Each timed section has one value.
     pub ns: Vec<f64>,
     /// Number of different cache lines of 64 bytes that a switch and its port accesses touch, as a mean over both
     /// tasks.

@@ -95,7 +95,7 @@ fn machines() -> [Machine<Uncounted>; 4] {
     WAYS.map(|way| Machine::new(way, TASKS, Uncounted))
 }
 
-/// Returns the first algorithm that is wrong about a port of the running task, in words.
+/// Describes the first algorithm that is wrong about a port of the running task.
 fn wrong(model: &Model, machines: &mut [Machine<Uncounted>; 4], port: usize) -> Option<String> {
     let wanted = model.permitted[model.current][port];
     let ways = WAYS.iter().zip(machines);

@@ -59,8 +59,8 @@ fn are_sides(one: &Measured, other: &Measured) -> bool {
         && one.place.axes == other.place.axes
 }
 
-/// Marks a figure when a compared figure has more runs, as many runs with other seeds, or more samples. Returns a
-/// warning for each place.
+/// Marks a figure when a compared figure has more runs, an equal number of runs with other seeds, or more samples.
+/// Returns a warning for each place.
 pub fn mark(measured: &mut [Measured]) -> Warnings {
     let mut warnings = Warnings::default();
     let mut warned = Vec::new();

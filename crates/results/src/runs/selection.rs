@@ -20,7 +20,7 @@ pub struct Selection {
     /// Changed numbers of each board, `KEY=VALUE`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<String>,
-    /// Limit for each point, in seconds of board time, that replaces the experiment's limit. The limit decides which
+    /// Limit for each point, in seconds of board time. It replaces the experiment's limit. The limit decides which
     /// points fail. It does not change the points of the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_s: Option<f64>,

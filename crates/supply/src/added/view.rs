@@ -37,8 +37,8 @@ impl View {
     }
 
     /// Returns a path after following the links of the folders above the path. `last` says whether to follow a link at
-    /// the path itself. The error is the path that is not a folder although it is above the given path. If links form a
-    /// loop, the error is the given path.
+    /// the path itself. If a path above the given path is not a folder, the error is that path. If links form a loop,
+    /// the error is the given path.
     pub fn resolved(&self, path: &str, last: bool) -> Result<String, String> {
         let mut rest: Vec<String> = path.rsplit('/').map(str::to_string).collect();
         let mut done: Vec<String> = Vec::new();

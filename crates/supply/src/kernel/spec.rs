@@ -109,8 +109,8 @@ pub struct Variant {
     /// The core for which the variant is the default kernel, as board files name the core.
     #[serde(default)]
     pub default_for: Option<String>,
-    /// The variant with the configuration for prefixes of its series, if its own configuration needs the complete
-    /// series.
+    /// The variant in whose configuration prefixes of the series are built. It is given if this variant's own
+    /// configuration needs the complete series.
     #[serde(default)]
     pub prefixes_as: Option<String>,
 }

@@ -76,7 +76,7 @@ pub fn features() -> Result<Vec<Feature>> {
 
 /// Result of applying several series in order.
 pub enum Applies {
-    /// All patches apply: the number of patches, and the number of patches with a fix-up.
+    /// All patches apply. The fields are the number of patches, and the number of patches with a fix-up.
     All(usize, usize),
     /// The first patch that does not apply, `fcse/0003-…`.
     Not(String),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Computes the cost of changing the address space. The cost is the time of a switch between processes minus the time
-//! of a switch between threads of one process, with equal board, kernel, ring and sizes.
+//! of a switch between threads of one process. Board, kernel, ring and sizes are equal.
 //!
 //! All results are pure functions of runs and published figures.
 

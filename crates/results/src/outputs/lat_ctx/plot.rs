@@ -74,8 +74,8 @@ impl<'a> Looks<'a> {
         MARKERS[at.unwrap_or(0) % MARKERS.len()]
     }
 
-    /// Returns the curves of `rows` with their legend entries: names of kernels, or sizes if there is only one
-    /// kernel.
+    /// Returns the curves of `rows` with their legend entries. The entries are names of kernels, or sizes if there is
+    /// only one kernel.
     fn curves<'r>(&self, rows: &[&'r Row]) -> Vec<(Key, Vec<&'r Row>)> {
         let one_kernel = distinct(rows.iter().map(|r| r.kernel.as_str())).len() == 1;
         let mut curves = Vec::new();
