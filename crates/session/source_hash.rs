@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Hashes source files, for build scripts. Test code does not count: files whose names end in `tests.rs`, folders
-//! called `tests`, and items after `#[cfg(test)]`.
+//! Hashes source files, for build scripts. Test code is left out: files whose names end in `tests.rs`, folders called
+//! `tests`, and items after `#[cfg(test)]`.
 
 use std::path::{Path, PathBuf};
 

@@ -9,8 +9,8 @@ use board::spec::{self, BoardSpec, Change, Limits, Quantity};
 use crate::paths::{names_in, root, shown};
 use crate::suggest::{did_you_mean, repeated};
 
-/// Loads the board with the name or file `name`, and returns it with the hash of its content. `NAME+KEY=VALUE` changes
-/// a number of the board.
+/// Loads a board by its name or file, and returns it with the hash of its content. `NAME+KEY=VALUE` changes a number of
+/// the board.
 pub fn load(name: &str) -> Result<(BoardSpec, String)> {
     let (base, changes) = parts(name)?;
     let board = if is_file(base) {
@@ -46,7 +46,7 @@ fn parts(name: &str) -> Result<(&str, Vec<Change>)> {
     if Path::new(name).is_file() {
         return Ok((name, Vec::new()));
     }
-    // A file's path may contain a plus; a board's name does not.
+    // A file's path may contain a plus. A board's name does not contain one.
     let end = match name.find(".toml+") {
         Some(at) => at + ".toml".len(),
         None => name.find('+').unwrap_or(name.len()),
@@ -60,7 +60,7 @@ fn parts(name: &str) -> Result<(&str, Vec<Change>)> {
     Ok((base, changes))
 }
 
-/// Returns the names of all boards: the built-in boards in their order, then other files in `boards/`.
+/// Returns the names of all boards. The built-in boards come first, in their order. Other files in `boards/` follow.
 pub fn names() -> Vec<String> {
     let mut names: Vec<String> = spec::board_names().iter().map(|n| n.to_string()).collect();
     let toml = |path: &Path| path.extension().is_some_and(|e| e == "toml");

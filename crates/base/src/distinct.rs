@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Removal of duplicates.
 
-/// Removes duplicates; keeps first occurrences in order. For short lists, because it compares each item with all
-/// earlier items.
+/// Removes duplicates; keeps first occurrences in order. It compares each item with all earlier items, so it suits
+/// short lists only.
 pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut once = Vec::new();
     for one in all {

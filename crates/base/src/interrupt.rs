@@ -81,8 +81,8 @@ impl Group {
         }
     }
 
-    /// Passes standard output to `each`, piece by piece, and waits until the program ends. Fails when the user asks
-    /// to stop, or when `each` fails.
+    /// Passes the program's standard output to `each`, piece by piece, and waits until the program ends. Fails when the
+    /// user asks to stop, or when `each` fails.
     pub fn read(&mut self, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<ExitStatus> {
         let (sender, receiver) = channel();
         if let Some(stdout) = self.child.stdout.take() {
@@ -102,7 +102,7 @@ impl Group {
         self.wait(|| {})
     }
 
-    /// Ends the whole group: by SIGTERM, then by SIGKILL.
+    /// Ends the whole group. Sends SIGTERM first and SIGKILL later.
     fn end(&mut self) {
         let Some(pid) = self.pid else { return };
         let _ = kill_process_group(pid, Signal::TERM);

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-/// Returns the project's root: among the current directory and its parents, the nearest directory that holds `boards`
-/// and `experiments`; otherwise, the source tree of this program.
+/// Returns the project's root. It is the nearest directory, from the current directory upwards, that holds `boards` and
+/// `experiments`. If there is none, it is the source tree of this program.
 pub fn root() -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     for dir in here.ancestors() {
@@ -58,7 +58,7 @@ pub fn write_atomically(path: &Path, content: &[u8]) -> Result<()> {
     written
 }
 
-/// Returns the text of a file; `None` when the file does not exist.
+/// Returns the text of a file. Returns `None` when the file does not exist.
 pub fn read_if_there(path: &Path) -> Result<Option<String>> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
@@ -95,7 +95,7 @@ pub fn names_in(dir: &Path, keep: impl Fn(&Path) -> Option<String>) -> Vec<Strin
     names
 }
 
-/// Returns the names of the folders in `dir` that have a file `file`, ascending.
+/// Returns, in ascending order, the names of the folders in `dir` that have the file `file`.
 pub fn folders_with(dir: &Path, file: &str) -> Vec<String> {
     names_in(dir, |path| {
         let name = path.file_name()?.to_str()?.to_string();

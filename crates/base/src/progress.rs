@@ -51,7 +51,7 @@ impl Progress {
         }
     }
 
-    /// Shows that `done` steps are complete. `message` names the latest one.
+    /// Shows that `done` steps are complete. `message` names the latest step.
     pub fn at(&mut self, done: u64, message: &str) {
         self.done = done;
         match &self.bar {
@@ -85,7 +85,7 @@ impl Progress {
         }
     }
 
-    /// Ends the task; `message` says how it ended.
+    /// Ends the task. `message` says how the task ended.
     pub fn finish(self, message: &str) {
         match &self.bar {
             Some(bar) => {

@@ -3,8 +3,7 @@
 
 use anyhow::{Result, bail};
 
-/// Longest line, in bytes. The guest's line editor accepts a line of this length with the words that are typed around
-/// it.
+/// Longest line, in bytes. The guest's line editor has room for such a line and for the words that are typed around it.
 const LONGEST: usize = 900;
 
 /// Words that have a meaning for the shell at the start of a command (POSIX, reserved words).
@@ -53,8 +52,8 @@ pub fn typed(words: &[String]) -> Result<String> {
         [line] => in_shell(line),
         [first, ..] if SPECIAL.contains(&first.as_str()) => in_shell(&shown(words)),
         [first, rest @ ..] if !is_program(first) => {
-            // Quotes make the word a program's name, although the shell treats the unquoted word as a keyword or an
-            // assignment.
+            // Without quotes, the shell would treat the word as a keyword or an assignment. With quotes, it is a
+            // program's name.
             let rest = rest.iter().map(|word| format!(" {}", quoted(word)));
             in_quotes(first) + &rest.collect::<String>()
         }
@@ -70,7 +69,8 @@ pub fn typed(words: &[String]) -> Result<String> {
     Ok(line)
 }
 
-/// Formats the words for messages: a line as it is, a program with its arguments quoted.
+/// Formats the words for messages. A single word is shown as it is. The words of a program and its arguments are
+/// quoted.
 pub fn shown(words: &[String]) -> String {
     if let [line] = words {
         return line.clone();
@@ -79,7 +79,7 @@ pub fn shown(words: &[String]) -> String {
     words.join(" ")
 }
 
-/// Returns whether a shell takes this word, the first of a command, as a program name.
+/// Returns whether a shell takes this word as a program name. The word is the first word of a command.
 fn is_program(word: &str) -> bool {
     !SPECIAL.contains(&word) && !RESERVED.contains(&word) && !word.contains('=')
 }

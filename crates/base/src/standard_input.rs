@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use rustix::fs::FileType;
 
-/// If the input has not ended after this time, a note says what the program waits for.
+/// Time after which a note says that the program waits for the end of its input.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Largest input, in bytes: the RAM of the largest board.
@@ -32,7 +32,7 @@ pub fn given() -> Result<Option<Vec<u8>>> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = std::io::stdin().take(MOST + 1).read_to_end(&mut bytes);
-        // Sending fails when the program has ended. The program then no longer needs the bytes.
+        // Sending fails when the program has ended, and then the bytes are not needed.
         let _ = sender.send(read.map(|_| bytes));
     });
     let read = match receiver.recv_timeout(PATIENCE) {

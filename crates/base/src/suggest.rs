@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mistakes in names that the user typed: hints with the nearest valid name, and names given twice.
+//! Checks names that the user typed. Finds names given twice, and suggests the nearest valid name for a wrong one.
 
 pub use board::suggest::{did_you_mean, nearest};
 

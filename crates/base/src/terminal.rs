@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The host's terminal: its width, and raw mode while it shows a console. The settings are restored at the end, even
-//! after a panic.
+//! The host's terminal: its width, and raw mode while the terminal shows a console. The terminal's settings are
+//! restored when the program ends, even after a panic.
 
 use std::io;
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetwinsize,
 /// Smallest width that output is fitted to, in columns.
 const NARROWEST: usize = 60;
 
-/// Settings to restore; `None` unless raw mode is on.
+/// Settings to restore. `None` unless raw mode is on.
 static SAVED: Mutex<Option<Termios>> = Mutex::new(None);
 
 /// Raw mode, on as long as this value lives.
@@ -56,8 +56,8 @@ pub fn columns() -> Option<usize> {
         .or_else(|| COLUMNS.get().copied().flatten())
 }
 
-/// Finds the width for [`columns`]: the variable `COLUMNS` if it is set, else the width of the terminal on standard
-/// output. A program calls this once. Tests do not call it, so that their results do not depend on a terminal.
+/// Finds the width for [`columns`]. It is the variable `COLUMNS` if that is set, otherwise the width of the terminal on
+/// standard output. A program calls this once. Tests do not call it, so that their results do not depend on a terminal.
 pub fn ask_columns() {
     COLUMNS.get_or_init(find_columns);
 }
@@ -94,7 +94,7 @@ fn install_panic_hook() {
 /// Terminal width for tests.
 pub mod for_tests {
     thread_local! {
-        /// The width, in columns; `None` outside a test.
+        /// The width, in columns. `None` outside a test.
         pub static COLUMNS: std::cell::Cell<Option<usize>> = const { std::cell::Cell::new(None) };
     }
 

@@ -16,8 +16,8 @@ pub fn thread_cpu_s() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// The processes whose CPU time is read from `/proc/PID/stat`. The value is the number of the field with the user time.
-/// The next field is the system time.
+/// The processes whose CPU time is read from `/proc/PID/stat`. The value is the number of the field that holds the user
+/// time. The system time is in the next field.
 #[derive(Clone, Copy)]
 pub enum CpuTimeOf {
     /// All threads of the process.
@@ -26,7 +26,7 @@ pub enum CpuTimeOf {
     Children = 16,
 }
 
-/// Returns the CPU time, user and system, of a process (`self` or a number), in seconds.
+/// Returns the user and system CPU time of a process, in seconds. `process` is `self` or a number.
 pub fn cpu_s_of(process: &str, whose: CpuTimeOf) -> Result<f64> {
     let path = format!("/proc/{process}/stat");
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;

@@ -16,7 +16,7 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T> {
     parse(&text, path)
 }
 
-/// Parses the text of a TOML file; `path` is for messages only.
+/// Parses the text of a TOML file. `path` appears only in messages.
 pub fn parse<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T> {
     toml::from_str(text).map_err(|error| {
         let hint = hint(error.message());

@@ -24,7 +24,7 @@ pub struct Machine {
     kernel: String,
     kernel_version: String,
     measured_at_s: u64,
-    /// Files of [`super::setup::FILES`] with their content; `None` for this machine, whose files can be read.
+    /// Files of [`super::setup::FILES`] with their content. `None` for this machine, because its files can be read.
     files: Option<BTreeMap<String, String>>,
 }
 
@@ -90,7 +90,7 @@ pub fn dir(of: Option<&str>) -> PathBuf {
     of.map_or(own.clone(), |name| own.join(name))
 }
 
-/// Replaces the tool's previous document with this document; returns its path.
+/// Replaces the tool's previous document with this document. Returns the document's path.
 pub fn keep(of: Option<&str>, tool: &str, document: &Value) -> Result<PathBuf> {
     let path = dir(of).join(format!("{tool}.json"));
     let text = serde_json::to_string(document)? + "\n";
@@ -98,7 +98,7 @@ pub fn keep(of: Option<&str>, tool: &str, document: &Value) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Returns a line for each setting that disturbs measurements, or that is hidden and may disturb them.
+/// Returns a line for each setting that disturbs measurements. A hidden setting that may disturb them also has a line.
 pub fn warnings(document: &Value) -> Vec<String> {
     let checks = document["setup"].as_array();
     let bad = checks

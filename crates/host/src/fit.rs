@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fits the numbers of a board file to memory figures of a real board. The same program measures the
-//! simulated board with changed numbers until its figures match.
+//! Fits the numbers of a board file to memory figures of a real board. One program measured the real board and measures
+//! the simulated board, with changed numbers, until the figures match.
 
 use std::ops::RangeInclusive;
 
@@ -17,14 +17,15 @@ pub type Simulate<'a> = dyn FnMut(&[Change], u32) -> Result<Vec<Memory>> + 'a;
 
 /// Size in KB that fits into the data cache of every ARM9.
 const INSIDE_KB: u32 = 2;
-/// A load beyond the cache takes more than this many times the time of a load within the cache.
+/// A load beyond the cache is slower than a load within the cache by more than this factor.
 const BEYOND: f64 = 1.5;
-/// Smallest size beyond the cache, in cache sizes. Below this size, much depends on which lines the cache happens to
-/// keep.
+/// Smallest size beyond the cache, in cache sizes. Below this size, the figures depend much on which lines the cache
+/// happens to keep.
 const LEAST_BEYOND: u32 = 4;
-/// Largest size beyond the cache, in cache sizes. More pages are spread over more rows of the SDRAM.
+/// Largest size beyond the cache, in cache sizes. A larger size has more pages, which are spread over more rows of the
+/// SDRAM.
 const TIMES_BEYOND: u32 = 16;
-/// Size in KB of the pages that the TLB covers. Beyond it, a load also waits for page-table walks.
+/// Size in KB of the pages that the TLB covers. With a larger size, loads also wait for page-table walks.
 const TLB_KB: u32 = 256;
 /// If loads within the cache differ by more than this share, the clocks differ, no matter how fast the memories are.
 const OTHER_CLOCK: f64 = 0.05;
@@ -42,7 +43,7 @@ const MOVES: [[i32; UNKNOWNS.len()]; 7] = [
     [-4, 1, -3],
     [-3, 1, -4],
 ];
-/// Maximum number of linear models, each around the best numbers so far.
+/// Maximum number of linear models. Each model is made around the best numbers so far.
 const ROUNDS: usize = 8;
 /// Number of steps over which the first model computes its slopes.
 const FIRST_STEPS: f64 = 4.0;
@@ -151,8 +152,8 @@ pub fn fit(board: &BoardSpec, there: &[Memory], simulate: &mut Simulate) -> Resu
         search.faster = first;
     }
     let mut found = search.solve(search.start())?;
-    // The figure includes the timer's interrupts, which take longer with slower memory. At this point, the memory has
-    // been fitted, so the ratio is right.
+    // The figure includes the timer's interrupts, which take longer with slower memory. The memory has been fitted
+    // before this line, so the ratio is right.
     let left = clock_ratio(&found.all).with_context(|| no_figure(INSIDE_KB))?;
     if (left - 1.0).abs() > SAME_CLOCK {
         search.faster *= left;
@@ -223,7 +224,7 @@ fn times(m: &Memory) -> [f64; 3] {
     [m.load_ns, line(m.read_mb_s), line(m.write_mb_s)]
 }
 
-/// Search for the three numbers, from the three figures of each size beyond the cache: simulations give the slopes,
+/// Search for the three numbers. It uses the three figures of each size beyond the cache. Simulations give the slopes,
 /// then a linear model proposes steps.
 struct Search<'a, 'b> {
     board: &'a BoardSpec,
@@ -232,7 +233,7 @@ struct Search<'a, 'b> {
     dcache_kb: u32,
     /// Figures of the real board beyond the cache.
     there: Vec<Memory>,
-    /// Simulations with these clocks.
+    /// Numbers that were simulated with these clocks.
     known: Vec<Tried>,
     simulate: &'a mut Simulate<'b>,
 }
@@ -369,7 +370,7 @@ fn off(figures: &[f64], wanted: &[f64]) -> f64 {
     each.map(|(is, wanted)| (is / wanted - 1.0).powi(2)).sum()
 }
 
-/// Returns the numbers around `from` whose figures, in the linear model, come nearest to the wanted figures.
+/// Returns numbers around `from`. In the linear model, their figures are nearest to the wanted figures.
 fn nearest(from: &Tried, slopes: &[Vec<f64>], wanted: &[f64]) -> Vec<Numbers> {
     let reach = |n: usize| -UNKNOWNS[n].reach..=UNKNOWNS[n].reach;
     let all = reach(0).flat_map(|a| reach(1).flat_map(move |b| reach(2).map(move |c| [a, b, c])));
@@ -400,7 +401,7 @@ fn nearest(from: &Tried, slopes: &[Vec<f64>], wanted: &[f64]) -> Vec<Numbers> {
 }
 
 impl Fit {
-    /// Makes a table of the real board's figures and the simulated figures, without and with the changes.
+    /// Makes a table of the real board's figures and the simulated board's figures, before and after the changes.
     pub fn table(&self) -> Grid {
         let headings = [
             "KB",

@@ -19,7 +19,7 @@ pub const NAME: &str = "ioperm";
 const REFUSED: i32 = 3;
 /// Architectures with I/O ports.
 const ARCHITECTURES: [&str; 2] = ["x86_64", "x86"];
-/// Lines of the mail: the text, our case, and the figures without and with the patch.
+/// Lines of the mail. Each has the text, our case, and the ids of the figures without and with the patch.
 const LINES: [(&str, &str, [&str; 2]); 3] = [
     (
         "default no ioperm",
@@ -57,11 +57,11 @@ pub struct Measured {
 /// A case with a number of port accesses per turn.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Case {
-    /// Which tasks have which ports: "port-80".
+    /// The ports that each task may access: "port-80".
     #[serde(rename = "case")]
     pub name: String,
     accesses: u32,
-    /// Number of turns in which the other task did not run exactly once.
+    /// Number of turns without exactly one turn of the other task.
     no_switch: u32,
     cycles: Vec<u64>,
 }
@@ -125,7 +125,7 @@ impl Measured {
         case.cycles.iter().min().copied()
     }
 
-    /// Makes a table of the mail's three lines: this kernel's figures in `unit`, then the mail's two columns.
+    /// Makes a table of the mail's three lines. This kernel's figures, in `unit`, come before the mail's two columns.
     pub fn lines(&self, published: &Published, unit: &str) -> Grid {
         let headings = [
             "scheduling latency".to_string(),

@@ -24,11 +24,11 @@ const SERVED_EVERY: Duration = Duration::from_secs(7);
 const TICK: Duration = Duration::from_millis(100);
 /// Size of the file in bytes: about the size of busybox, which the boards serve.
 const SERVED_BYTES: usize = 1 << 20;
-/// The boards read /dev/mem. On a PC, reading /dev/mem reads devices and may hang the machine, so this script copies
-/// the same number of zeros. `$1` is the number of this process. If this process is killed without cleaning up, for
+/// The boards read /dev/mem. On a PC, a read of /dev/mem may access devices and hang the machine. Therefore, this
+/// script copies as many zeros. `$1` is the number of this process. If this process is killed without cleaning up, for
 /// example by a second Ctrl-C, the loops end after their current commands.
 const PAPER: &str = "while kill -0 $1; do find /; dd if=/dev/zero bs=64k count=1000; done";
-/// Scripts of Atmel's load; [`Load::serve`] adds the file over TCP.
+/// Scripts of Atmel's load. [`Load::serve`] adds the file over TCP.
 const ATMEL: [&str; 3] = [
     "while kill -0 $1; do ls -lR /; done",
     "while kill -0 $1; do dd if=/dev/zero of=/dev/null bs=512 count=1000000; done",
@@ -108,7 +108,7 @@ impl Load {
                 let receiver = TcpStream::connect(address).map(|mut to| {
                     thread::spawn(move || to.read_to_end(&mut Vec::new()).unwrap_or(0))
                 });
-                // The transfer only keeps the machine busy: errors do not matter.
+                // The transfer only keeps the machine busy, so errors do not matter.
                 if let (Ok((mut from, _)), Ok(reader)) = (listener.accept(), receiver) {
                     let _ = from.write_all(&file);
                     drop(from);

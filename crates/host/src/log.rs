@@ -50,7 +50,7 @@ struct Run {
 struct Called {
     machine: Machine,
     tools: Vec<Tool>,
-    /// Whether the call was interrupted, and its number of runs; `None` when the log does not contain the end of the
+    /// Whether the call was interrupted, and its number of runs. `None` when the log does not contain the end of the
     /// call.
     ended: Option<(bool, usize)>,
 }
@@ -71,7 +71,7 @@ pub struct Log {
     pub notes: Vec<String>,
 }
 
-/// Reads a log; rejects a log without a run of the program.
+/// Reads a log. Rejects a log that contains no run of `warmswitch-target`.
 pub fn read(text: &str) -> Result<Log> {
     let mut log = Log::default();
     let mut all: Vec<Called> = Vec::new();

@@ -30,7 +30,7 @@ pub struct Program {
     name: String,
     dir: PathBuf,
     sources: Vec<String>,
-    /// Whether the program is linked statically, to run without this machine's libraries.
+    /// Whether the program is linked statically, so that it runs without this machine's libraries.
     is_static: bool,
 }
 
@@ -68,7 +68,7 @@ impl Program {
         }
     }
 
-    /// Builds the program, or takes it from the cache; returns its path.
+    /// Builds the program, or takes it from the cache. Returns its path.
     pub fn built(&self) -> Result<PathBuf> {
         let version = output(command(COMPILER).arg("--version"));
         let version = version.with_context(|| {
@@ -126,7 +126,7 @@ pub struct ProgramOutput {
     pub output: String,
     /// Text of the program's standard error.
     pub errors: String,
-    /// Exit code; `None` when a signal ended the program.
+    /// Exit code. `None` when a signal ended the program.
     pub code: Option<i32>,
 }
 
@@ -140,8 +140,8 @@ impl ProgramOutput {
     }
 }
 
-/// Runs a program to its end, on the processor `cpu` if it is given. Ctrl-C is passed on, so that the program ends and
-/// prints the results that it has so far.
+/// Runs a program to its end. If `cpu` is given, the program runs on that processor. The program also gets Ctrl-C, so
+/// that it ends and prints the results that it has so far.
 pub fn run(program: &Path, arguments: &[String], cpu: Option<usize>) -> Result<ProgramOutput> {
     let started = thread::scope(|scope| {
         // A child inherits the processors of the thread that starts it.
@@ -198,8 +198,8 @@ fn read(mut from: impl std::io::Read + Send + 'static) -> JoinHandle<String> {
 }
 
 /// Waits for the end of a program, then kills the processes that the program left behind. While these processes hold
-/// the program's output open, reading would not end. Ctrl-C is passed on to all processes; after [`PATIENCE`], they are
-/// killed.
+/// the program's output open, reading would not end. All processes get Ctrl-C. Processes that still run after
+/// [`PATIENCE`] are killed.
 fn ended(child: &mut Child) -> Result<ExitStatus> {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     // An error means that the group no longer has a process.

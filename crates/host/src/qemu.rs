@@ -2,8 +2,8 @@
 //! Runs a measuring program under Debian's amd64 kernel in qemu-system-x86_64, for machines whose own
 //! kernel refuses the program.
 //!
-//! QEMU counts instructions (`-icount`); each is one tick of the time-stamp counter. So the result is the length of the
-//! kernel's path in instructions, equal in every run. The result is not a time.
+//! QEMU counts instructions (`-icount`). Each instruction is one tick of the time-stamp counter. The result is
+//! therefore the number of instructions on the kernel's path, not a time. It is equal in every run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub struct Emulated {
     pub emulator: String,
     /// Name and version of the kernel's package.
     pub kernel: String,
-    /// Result of `host/ioperm.c`; its cycles are instructions.
+    /// Result of `host/ioperm.c`. Its cycles are instructions.
     pub measured: ioperm::Measured,
 }
 
@@ -118,7 +118,7 @@ struct Debian {
     package: String,
 }
 
-/// Fetches Debian's newest kernel; returns name with version, and the path of its image.
+/// Fetches Debian's newest kernel. Returns its name with version, and the path of its image.
 fn kernel() -> Result<(String, PathBuf)> {
     let Spec { debian } = toml_file::read(&paths::root().join(SPEC))?;
     let store = Store::new("amd64", &debian.suites)?;
@@ -148,7 +148,7 @@ fn kernel() -> Result<(String, PathBuf)> {
     Ok((format!("{} {}", deb.name, deb.version), image))
 }
 
-/// Unpacks only the kernel image, because the complete package has 400 MB.
+/// Unpacks only the kernel image, because the complete package is 400 MB.
 fn unpack(deb: &Path, dir: &Path) -> Result<()> {
     let mut files = command("dpkg-deb");
     let mut files = files

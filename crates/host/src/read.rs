@@ -12,11 +12,11 @@ use results::runs::instrument_record::Series;
 /// A figure of one run of a program.
 #[derive(Debug, Serialize)]
 pub struct Figure {
-    /// Part of the run: "64 KB", "16 switches"; empty for the whole run.
+    /// Part of the run, such as "64 KB" or "16 switches". Empty for the whole run.
     pub at: String,
     /// Name of the metric: "round trip".
     pub metric: String,
-    /// Unit of the estimate: "us"; empty for a count.
+    /// Unit of the estimate: "us". Empty for a count.
     pub unit: &'static str,
     /// The value, with a 95 % interval if there are enough samples.
     #[serde(flatten)]
@@ -88,7 +88,7 @@ pub fn figures(program: &str, printed: &Value) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// Returns the numbers of a list; rejects an empty list and other values.
+/// Returns the numbers of a list. Rejects an empty list, and a list with anything but numbers.
 fn numbers(value: &Value) -> Result<Vec<f64>> {
     let list = value.as_array().filter(|list| !list.is_empty());
     let list = list.context("a list of samples is missing")?;
@@ -118,7 +118,7 @@ fn median(at: &str, metric: &str, unit: &'static str, samples: &[f64]) -> Option
     Some(figure(at, metric.to_string(), unit, values))
 }
 
-/// Computes the median and the undisturbed value: the shortest time or the largest bandwidth.
+/// Computes the median and the undisturbed value, which is the shortest time or the largest bandwidth.
 fn median_and_best(at: &str, metric: &str, unit: &'static str, samples: &[f64]) -> Vec<Figure> {
     let best = summarise(samples).map(|s| {
         let (name, best) = match unit {
@@ -137,8 +137,8 @@ fn scaled(samples: Vec<f64>, by: f64) -> Vec<f64> {
     samples.into_iter().map(|sample| sample * by).collect()
 }
 
-/// Reads a ring of tasks: microseconds per hop, microseconds per switch, and microseconds for the work without a
-/// switch.
+/// Reads a ring of tasks. Its figures are the times of a hop, of a switch, and of the work without a switch, in
+/// microseconds.
 fn ring(v: &Value) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for (metric, key) in [
@@ -220,7 +220,7 @@ fn of_latencies(at: &str, latencies: Latencies) -> Vec<Figure> {
     figures.collect()
 }
 
-/// Reads replies or periods, from the time stamps of packets.
+/// Reads replies or periods. The output has the time stamps of packets.
 fn net(v: &Value) -> Result<Vec<Figure>> {
     let times = numbers(&v["ns"])?;
     let share = times.len() as f64 / number(&v["packets"])? * 100.0;
@@ -265,7 +265,7 @@ fn binned(thread: &Value) -> Result<Latencies> {
 }
 
 /// Computes overheads with the formula of the paper of 2007: I = R' - (R - C) - n C. It applies the formula sample by
-/// sample, because the program measured the terms in turn.
+/// sample, because the program measured the terms alternately.
 pub fn overhead(v: &Value) -> Result<Vec<Figure>> {
     let hops = number(&v["hops"])?;
     let hop: Vec<f64> = scaled(numbers(&v["hops_ns"])?, 1.0 / hops);
@@ -295,7 +295,7 @@ pub fn overhead(v: &Value) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// Reads latency of loads and bandwidth, by size of the working set.
+/// Reads the latency of loads and the bandwidths, by size of the working set.
 fn memory(v: &Value) -> Result<Vec<Figure>> {
     let kinds = [
         ("load_ns", "load", "ns"),

@@ -108,7 +108,7 @@ pub fn failed(rows: &[Row]) -> Vec<String> {
     failed.map(|(what, why)| format!("{what}: {why}")).collect()
 }
 
-/// Returns the notes of successful runs: error messages, and settings that the kernel refused.
+/// Returns the notes of successful runs. Notes are error messages, and settings that the kernel refused.
 pub fn notes(rows: &[Row]) -> Vec<String> {
     let successful = || rows.iter().filter(|row| row.failed.is_none());
     let mut notes: Vec<String> = successful().flat_map(|row| row.notes.clone()).collect();

@@ -17,9 +17,9 @@ const CAP_SYS_NICE: u32 = 23;
 pub struct Check {
     /// Name of the setting: "clock source".
     pub name: &'static str,
-    /// Value as the kernel shows it; "hidden" when the kernel hides it.
+    /// Value as the kernel shows it. It is "hidden" when the kernel hides it.
     pub found: String,
-    /// Whether the value suits measurements; `None` when the kernel hides it.
+    /// Whether the value suits measurements. `None` when the kernel hides it.
     pub good: Option<bool>,
     /// How to change a bad value, or how to see a hidden value that matters.
     pub help: Option<&'static str>,
@@ -46,8 +46,8 @@ const LIMITS: &str = "proc/self/limits";
 const STATUS: &str = "proc/self/status";
 const SWAPS: &str = "proc/swaps";
 const THROTTLING: &str = "proc/sys/kernel/sched_rt_runtime_us";
-/// Runtime of the first processor's fair server, in nanoseconds. The files for the other processors are in the
-/// neighbouring folders.
+/// Runtime of the first processor's fair server, in nanoseconds. Each other processor has a file in a neighbouring
+/// folder.
 const FAIR_SERVER: &str = "sys/kernel/debug/sched/fair_server/cpu0/runtime";
 const FAIR_SERVERS: &str = "sys/kernel/debug/sched/fair_server";
 const MOUNTS: &str = "proc/mounts";
@@ -85,7 +85,7 @@ impl System<'_> {
         Some(rest.strip_prefix(':')?.trim().to_string())
     }
 
-    /// Returns whether a capability of this process is effective; `None` when the kernel hides it.
+    /// Returns whether a capability of this process is effective. Returns `None` when the kernel hides it.
     pub fn has_capability(&self, bit: u32) -> Option<bool> {
         let set = u64::from_str_radix(&self.status("CapEff")?, 16).ok()?;
         Some(set >> bit & 1 == 1)
@@ -144,8 +144,8 @@ impl System<'_> {
         })
     }
 
-    /// Checks the time that Linux 6.12 and later reserve for other tasks. Switching throttling off (-1) does not switch
-    /// off this reserve.
+    /// Checks the time that Linux 6.12 and later reserve for other tasks. This reserve remains even if throttling is
+    /// switched off (-1).
     fn fair_server(&self) -> Check {
         const NAME: &str = "fair server";
         let help = "it stops real-time tasks that never sleep, even with sched_rt_runtime_us = -1: \
@@ -412,7 +412,7 @@ mod tests {
         fs::remove_dir_all(&dir).unwrap();
     }
 
-    /// Returns the check of a machine with these files; files that another machine reports must give an equal check.
+    /// Returns the check of a machine with these files. If another machine reports the files, the check must be equal.
     fn fair_server(name: &str, files: &[(&str, &str)]) -> Check {
         let dir = system(name, files);
         let here = System::Below(&dir).fair_server();

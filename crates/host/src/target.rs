@@ -21,9 +21,9 @@ use supply::toolchain::{command, output};
 const SOURCE: &str = "target";
 /// File name of the built program.
 pub const NAME: &str = "warmswitch-target";
-/// Largest working set of `memory`, in KB: products have about 32 MB, and no second-level cache.
+/// Largest working set of `memory`, in KB. Products have about 32 MB of memory, and no second-level cache.
 const MAX_KB: u32 = 4 << 10;
-/// Number of groups of `messaging`: their 160 tasks fit into a product's memory.
+/// Number of groups of `messaging`. Its 160 tasks fit into a product's memory.
 const GROUPS: u32 = 4;
 /// Setting of `lock.h`, in bytes. With this value, a program may lock all of a product's memory.
 const COMES_LATER: &str = "-DCOMES_LATER=1048576";
@@ -66,8 +66,8 @@ impl Architecture {
 /// A program within the built program.
 struct Applet {
     name: &'static str,
-    /// Whether the applet's source is the file in `host` that adapts the guest to a PC. Such a file suits a product,
-    /// too. Otherwise, the guest's own source is used.
+    /// Whether the applet's source is the file in `host` that adapts the guest to a PC. This file suits a product, too.
+    /// If false, the guest's own source is used.
     is_adapted: bool,
 }
 
@@ -161,7 +161,7 @@ fn plan() -> String {
     text + "};\n"
 }
 
-/// Builds the program, or takes it from the cache; returns its path.
+/// Builds the program, or takes it from the cache. Returns its path.
 pub fn built(architecture: Architecture) -> Result<PathBuf> {
     let user_land = architecture.user_land()?;
     let plan = plan();
@@ -182,7 +182,7 @@ pub fn default_place(architecture: Architecture) -> PathBuf {
     paths::out().join(format!("host/{NAME}-{}", architecture.name()))
 }
 
-/// Returns all source files of the program; the C library is hashed separately.
+/// Returns all source files of the program. The C library is hashed separately.
 fn files() -> Vec<PathBuf> {
     let guests = paths::root().join("guest");
     let guests = APPLETS.iter().map(|applet| guests.join(applet.name));
@@ -190,8 +190,8 @@ fn files() -> Vec<PathBuf> {
     dirs.flat_map(|dir| code_in(&dir)).collect()
 }
 
-/// Compiles and links the program. The programs in it share only the name `main`, which is renamed, and names of static
-/// functions and variables.
+/// Compiles and links the program. Its parts have in common the name `main`, which is renamed, and names of static
+/// functions and variables. They share no other names.
 fn build(dir: &Path, user_land: &UserLand, plan: &str) -> Result<()> {
     let work = dir.join("work");
     fs::create_dir_all(&work)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares our programs with well-known tools. A program and its counterpart run in turn, and their figures should
+//! Compares our programs with well-known tools. A program and its counterpart run alternately, and their figures should
 //! agree.
 
 use std::path::Path;
@@ -166,7 +166,7 @@ fn of_bins(bins: &[(u64, u64)]) -> Result<Values> {
     ])
 }
 
-/// Runs all pairs `rounds` times, the two programs of a pair in turn. Ctrl-C ends the comparison early.
+/// Runs all pairs `rounds` times. The two programs of a pair run alternately. Ctrl-C ends the comparison early.
 pub fn run(rounds: u32, seconds: u32, cpu: Option<usize>) -> Result<ToolComparison> {
     let mut comparison = ToolComparison::default();
     for pair in pairs(seconds)? {

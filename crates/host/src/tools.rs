@@ -27,7 +27,7 @@ pub struct Call {
     what: String,
     program: Source,
     arguments: Vec<String>,
-    /// The other end: the measured program, which `program` observes.
+    /// The measured program at the other end. `program` observes it.
     other: Option<Other>,
     /// UIO device, for the program that answers its interrupts.
     device: Option<String>,
@@ -50,7 +50,7 @@ enum Source {
 /// Length of a tool's measurement.
 #[derive(Clone, Copy)]
 pub struct Form {
-    /// Whether fewer rounds, samples or seconds are measured.
+    /// Whether to measure with fewer rounds, samples or seconds.
     pub quick: bool,
 }
 
@@ -122,7 +122,7 @@ pub fn cyclic(options: &str) -> Vec<Call> {
     vec![call("timer".into(), Source::Adapted("cyclic"), options)]
 }
 
-/// Makes the calls of `overhead`: the pairs of tasks in the paper of 2007.
+/// Makes the calls of `overhead`. They measure the pairs of tasks in the paper of 2007.
 pub fn overhead(form: Form) -> Vec<Call> {
     let (pieces, samples) = (form.pick(64, 16), form.pick(11, 3));
     let turns = if form.quick { "1 16" } else { "1 4 16 64" };
@@ -140,18 +140,18 @@ pub fn memory(form: Form, max_kb: u32) -> Vec<Call> {
     vec![call("memory".into(), Source::Guest("memory"), &arguments)]
 }
 
-/// Makes the call of `reply`: how fast a program answers packets, on this machine or at `to`.
+/// Makes the call of `reply`. It measures how fast a program answers packets, on this machine or at `to`.
 pub fn reply(form: Form, to: Option<Ipv4Addr>, hz: u32) -> Vec<Call> {
     let seconds = form.pick(10, 1);
     let address = to.unwrap_or(Ipv4Addr::LOCALHOST);
     let arguments = format!("reply {address} {seconds} {hz} 64 1");
     let what = format!("reply from {address}");
     let requests = call(what, Source::Adapted("net"), &arguments);
-    // The answering program runs from before the first request until after the last.
+    // The answering program starts before the first request and ends after the last request.
     vec![requests.beside(to, "udp_reply", seconds + 1)]
 }
 
-/// Makes the call of `period`: how regularly a program sends packets, on this machine or from `from`.
+/// Makes the call of `period`. It measures how regularly a program sends packets, on this machine or from `from`.
 pub fn period(form: Form, from: Option<Ipv4Addr>, us: u32) -> Vec<Call> {
     let seconds = form.pick(10, 1);
     let arguments = format!("period {}", seconds + 1);
@@ -228,7 +228,8 @@ impl Call {
         }
     }
 
-    /// Runs the call; `None` when Ctrl-C ended it. It is an error if the program cannot be built or started.
+    /// Runs the call. Returns `None` when Ctrl-C ended the call. It is an error if the program cannot be built or
+    /// started.
     fn run(&self, cpu: Option<usize>) -> Result<Option<Row>> {
         let ran = self.ran(cpu)?;
         if ran.code.is_none() && interrupt::asked() {

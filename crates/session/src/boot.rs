@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The recipe of a boot: turns the names of a kernel and files into a bootable Linux. All commands and campaigns use it.
+//! The recipe of a boot. It turns the names of a kernel and files into a bootable Linux. All commands and campaigns use
+//! it.
 
 use std::path::{Path, PathBuf};
 
@@ -30,14 +31,14 @@ pub const LONGEST_COMMAND_LINE: usize = 1023;
 /// Kernel option that makes a panic reset the board at once. Without it, the kernel spins after a panic.
 pub const RESET_ON_PANIC: &str = "panic=-1";
 
-/// What to boot. The default is the boot of the measurements: a kernel by name with our root file system.
+/// What to boot. The measurements boot a kernel by name with our root file system, which is the default.
 #[derive(Clone, Default)]
 pub struct Recipe {
     /// Name of a kernel, or a path to a zImage, Image or vmlinux.
     pub kernel: String,
     /// Files of an already built kernel, instead of the kernel that `kernel` names.
     pub files: Option<KernelFiles>,
-    /// Device tree instead of the kernel's own; a kernel given by path needs one.
+    /// Device tree instead of the kernel's own. A kernel given by path needs a device tree.
     pub dtb: Option<PathBuf>,
     /// Source tree to build the kernel from.
     pub linux: Option<PathBuf>,
@@ -51,7 +52,7 @@ pub struct Recipe {
     pub added: Vec<Added>,
     /// Names of Debian packages, added to the root file system.
     pub packages: Vec<String>,
-    /// Content of [`added::STDIN`], which a guest command reads as its standard input.
+    /// Content of [`added::STDIN`]. A guest command reads it as standard input.
     pub stdin: Option<Vec<u8>>,
     /// Kernel command line instead of [`CMDLINE`].
     pub words: Option<String>,
@@ -102,7 +103,7 @@ impl Recipe {
         }
     }
 
-    /// Returns the kernel's command line: the words of these files, then the words of the recipe. Linux uses the last
+    /// Returns the kernel's command line. The words of the recipe follow the words of these files. Linux uses the last
     /// of several values, so the user's words come last.
     pub fn command_line(&self, files: &KernelFiles) -> String {
         let panic = if self.reset_on_panic {
@@ -237,7 +238,7 @@ impl From<&Kernel> for KernelFiles {
 }
 
 impl KernelFiles {
-    /// Returns the files of a kernel of which only image and device tree are known.
+    /// Returns the files of a kernel when only its image and device tree are known.
     pub fn bare(image: &Path, dtb: &Path) -> KernelFiles {
         KernelFiles {
             image: image.to_path_buf(),
@@ -255,7 +256,7 @@ impl Prepared {
         Boot::Linux(self.linux.clone())
     }
 
-    /// Applies a mutant; returns the addresses of the patched instructions.
+    /// Applies a mutant. Returns the addresses of the patched instructions.
     pub fn patch(&mut self, mutant: &Mutant) -> Result<Vec<u32>> {
         let Some(vmlinux) = &self.files.vmlinux else {
             let file = shown(&self.files.image);

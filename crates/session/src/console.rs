@@ -15,7 +15,7 @@ pub const SLICES_PER_S: u64 = 200;
 
 /// Reason why a wait ended.
 pub enum WaitEnd<E> {
-    /// The board stopped, or the wait reached its limit of board time. The text is the awaited text.
+    /// The board stopped, or the wait reached its limit of board time. The second field is the awaited text.
     Board(Stop, String),
     /// The guest ended.
     Over(Over),
@@ -35,7 +35,7 @@ pub enum AfterStop {
     Nothing,
 }
 
-/// Acts when the board stops: at edges, at frames, or at a cycle of its choice.
+/// Acts when the board stops. A board stops at edges, at frames, and at cycles that the handler chooses.
 pub trait StopHandler<B: BoardBus> {
     /// Reason why the handler ends the wait.
     type End;
@@ -99,8 +99,8 @@ impl<B: BoardBus, W: StopHandler<B>> Console<'_, B, W> {
         }
     }
 
-    /// Boots from power-on to the shell's first prompt, which follows the marker. A kernel that could not unpack its
-    /// complete root file system continues without the rest. This is an error, even if the prompt appears.
+    /// Boots from power-on to the shell's first prompt, which follows the marker. If a kernel cannot unpack its
+    /// complete root file system, it continues with a part of it. This is an error, even if the prompt appears.
     pub fn boot(&mut self) -> Result<(), WaitEnd<W::End>> {
         let booted = self.boot_to_prompt();
         let stopped = matches!(booted, Err(WaitEnd::Interrupted | WaitEnd::Handler(_)));
@@ -117,7 +117,7 @@ impl<B: BoardBus, W: StopHandler<B>> Console<'_, B, W> {
     }
 
     /// Types a command and waits for its end. Returns the positions in the log at which the command's part begins and
-    /// at which it ends, after the end marker.
+    /// ends. The part includes the end marker.
     pub fn run(&mut self, typed: &Typed, limit_s: f64) -> Result<(usize, usize), WaitEnd<W::End>> {
         let start = self.machine.console_log().len();
         self.machine.send(format!("{}\n", typed.line).as_bytes());
@@ -126,7 +126,7 @@ impl<B: BoardBus, W: StopHandler<B>> Console<'_, B, W> {
     }
 }
 
-/// Returns the core cycle `seconds` after cycle `now`, or the largest cycle if that is too far away.
+/// Returns the core cycle `seconds` after cycle `now`. If that is too far away, returns the largest cycle.
 fn cycle_after(now: u64, seconds: f64, hz: u64) -> u64 {
     now.saturating_add((seconds * hz as f64) as u64)
 }

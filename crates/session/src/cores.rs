@@ -13,7 +13,8 @@ use base::paths::shown;
 
 /// Section with the list.
 const SECTION: &str = ".init.proc.info";
-/// Size of an entry in bytes: thirteen words, beginning with a main id and the mask of its relevant bits.
+/// Size of an entry in bytes. An entry has thirteen words. The first two are a main id and the mask of its relevant
+/// bits.
 const ENTRY: usize = 52;
 
 /// Rejects a kernel whose list does not contain the core. A kernel without a readable list is accepted.
@@ -42,7 +43,7 @@ pub fn check(vmlinux: Option<&Path>, core: &Core) -> Result<()> {
     }
 }
 
-/// Returns whether a list contains a processor; `None` if the bytes are not a list.
+/// Returns whether a list contains a processor. Returns `None` if the bytes are not a list.
 fn has(list: &[u8], midr: u32) -> Option<bool> {
     let whole = !list.is_empty() && list.len().is_multiple_of(ENTRY);
     let word = |entry: &[u8], n: usize| {

@@ -54,10 +54,10 @@ pub fn check(files: &[Fetched]) -> Result<()> {
     check_written(&hosts.collect::<Vec<_>>())
 }
 
-/// Runs a command in the guest; returns its output and status.
+/// Runs a command in the guest. Returns its output and status.
 pub type Run<'a> = &'a mut dyn FnMut(&Typed) -> Result<(Vec<u8>, i32)>;
 
-/// Fetches all files. If a file fails, fetches the others and then returns the first error.
+/// Fetches all files. If a file fails, still fetches the other files. Returns the first error at the end.
 pub fn all(files: &[Fetched], run: Run<'_>) -> Result<()> {
     let mut result = Ok(());
     for file in files {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads the kernel log of a failed command. The kernel prints few messages on the console (`quiet`), so only this log
-//! says why it refused a program.
+//! says why the kernel refused a program.
 
 use anyhow::Result;
 use board::BoardBus;
@@ -9,12 +9,12 @@ use crate::session::Session;
 use base::shell::in_shell;
 use results::runs::markers::Typed;
 
-/// Largest difference between the kernel's two clocks, in seconds. The uptime has a resolution of 0.01 s.
+/// Largest difference between the uptime and the clock of the log, in seconds. The uptime has a resolution of 0.01 s.
 const BLUR_S: f64 = 0.03;
 /// Maximum number of lines to show.
 const LAST_LINES: usize = 5;
 /// Prints the uptime. This is a separate command, because a longer line takes longer to type. The shell itself reads
-/// the file: a program takes time to start, whereas the kernel may refuse the user's command at once.
+/// the file, because a program takes time to start, whereas the kernel may refuse the user's command at once.
 const UPTIME: &str = "read -r up idle </proc/uptime; echo $up $idle";
 /// Prints the last log records with their times. `cat` must be killed, because it waits for the next record. The
 /// records go to a file first, because the console is too slow for all of them.
@@ -42,7 +42,7 @@ fn output_of<B: BoardBus>(session: &mut Session<B>, line: &str) -> Result<String
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Returns the text of the records from `ago_s` seconds before the uptime on.
+/// Returns the text of the last records. The first of them is at most `ago_s` seconds older than the uptime.
 fn lines(uptime: &str, records: &str, ago_s: f64) -> Vec<String> {
     let Some(uptime) = uptime.split(' ').next().and_then(|s| s.parse::<f64>().ok()) else {
         return Vec::new();

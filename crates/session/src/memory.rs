@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks whether the root file system fits into a board's RAM. The kernel unpacks the archive into memory, and the
-//! archive itself stays in RAM until everything is unpacked.
+//! Checks whether the root file system fits into a board's RAM. The kernel unpacks the archive into memory. Until
+//! everything is unpacked, the archive itself stays in RAM, too.
 //!
 //! A root file system is a tmpfs unless the command line selects another type. A tmpfs holds at most half of the pages
 //! that the kernel and the archive leave free (Linux mm/shmem.c, `shmem_default_max_blocks`). A larger root file system
@@ -20,12 +20,12 @@ use supply::image::FLAT_SYMBOL;
 use supply::image::cpio::{self, PAGE, Unpacked};
 use supply::symbols;
 
-/// RAM that a kernel takes per page, in bytes: the page's `struct page`, page tables and hash tables. `plain` takes 35
-/// bytes ("Memory:" in its log on boards with 32 and 64 MB).
+/// RAM that a kernel takes per page, in bytes. It holds the page's `struct page`, page tables and hash tables. `plain`
+/// takes 35 bytes ("Memory:" in its log on boards with 32 and 64 MB).
 const PER_PAGE: u64 = 40;
 /// RAM that a kernel takes on any board in addition to its image, in bytes. `plain` takes 609 KB.
 const BESIDES: u64 = 768 << 10;
-/// RAM to leave free with a ramfs, for the kernel while it unpacks and for programs, in bytes.
+/// RAM to leave free with a ramfs, in bytes. The kernel needs it to unpack, and programs need it to run.
 const SPARE: u64 = 4 << 20;
 /// Inode and directory entry of a name, in bytes.
 const NAME: u64 = 768;
@@ -74,7 +74,7 @@ impl KernelTraits {
 /// How a root file system is given to a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// Unchanged; `tmpfs` says whether the kernel unpacks it into a tmpfs.
+    /// Unchanged. `tmpfs` says whether the kernel unpacks the archive into a tmpfs.
     AsIs { tmpfs: bool },
     /// Compressed, into a ramfs.
     Packed,
@@ -88,7 +88,7 @@ struct Room {
 }
 
 impl Room {
-    /// Returns the missing RAM for an archive of this size, in bytes; `None` if it fits.
+    /// Returns the RAM that an archive of this size lacks, in bytes. Returns `None` if the archive fits.
     fn lacks(&self, archive: u64, form: Form) -> Option<u64> {
         let archive = archive.next_multiple_of(PAGE);
         let pages = self.content.pages * PAGE;
@@ -106,8 +106,8 @@ impl Room {
         }
     }
 
-    /// Returns the size of the largest file that fits in addition to this archive, even if the file does not compress,
-    /// in bytes.
+    /// Returns the size, in bytes, of the largest file that fits in addition to this archive. The file fits even if it
+    /// does not compress.
     fn more(&self, archive: u64, packed: u64, forms: &[Form]) -> u64 {
         let fits = |bytes: &u64, form: &Form| {
             let content = Unpacked {
@@ -139,8 +139,8 @@ impl Room {
 }
 
 /// Makes the root file system with the user's files fit into the board's RAM. If it does not fit, the error says by how
-/// much it is too large, and what fits. The first `own` bytes of the archive are not the user's. Accepts a kernel or
-/// archive about which too little is known; such a kernel itself reports files that it cannot unpack.
+/// much it is too large, and what fits. The first `own` bytes of the archive are not the user's. Accepts a kernel or an
+/// archive if too little is known about it. The kernel then reports files that it cannot unpack.
 pub fn fit(
     linux: &mut LinuxBoot,
     kernel: Option<&KernelTraits>,
@@ -249,7 +249,7 @@ fn largest(added: &[Added]) -> Option<(String, u64)> {
     sizes.max().map(|(bytes, option)| (option, bytes))
 }
 
-/// Returns whether the root file system is a tmpfs, if the kernel has one (Linux init/do_mounts.c, `init_rootfs`).
+/// Returns whether a kernel that has a tmpfs uses it for the root file system (Linux init/do_mounts.c, `init_rootfs`).
 fn is_tmpfs(command_line: &str) -> bool {
     let types = words(command_line, "rootfstype=").next_back();
     let root = words(command_line, "root=").next_back();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The peer at the other end of the board's network cable: a TCP/IP stack that answers, pings and sends commands.
 //!
-//! The peer runs outside the board and takes no board time. All its times are times on the cable, so the same board and
-//! plan give the same frames.
+//! The peer runs outside the board and takes no board time. All its times are times on the cable, so equal boards and
+//! plans give equal frames.
 
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
@@ -90,14 +90,14 @@ pub struct Station {
     icmp: SocketHandle,
     udp: SocketHandle,
     plan: Option<Plan>,
-    /// Times of the next request and of the last possible one, in nanoseconds since power-on.
+    /// Time of the next request, and latest possible time of a request, in nanoseconds since power-on.
     pinging: Option<(u64, u64)>,
     random: Random,
     /// Time of the next poll of the TCP/IP stack, in nanoseconds since power-on.
     wakes_ns: u64,
     /// Number of sent requests.
     pub requests: u64,
-    /// Number of requests dropped because the host's queue was full: the cable is too slow for them.
+    /// Number of requests dropped because the host's queue was full. The cable is too slow for these requests.
     pub not_sent: u64,
     /// Number of the board's answers.
     pub answers: u64,
@@ -191,7 +191,7 @@ impl Station {
         }
     }
 
-    /// Polls the stack at `ns`. The stack's frames are sent from `send_ns` on.
+    /// Polls the stack at time `ns`. The frames that the stack makes are sent from `send_ns` on.
     fn work(&mut self, ns: u64, send_ns: u64, cables: &mut Cables<'_>) {
         let now = instant(ns);
         self.interface
@@ -200,7 +200,8 @@ impl Station {
         while socket.recv().is_ok() {
             self.answers += 1;
         }
-        // A packet that a program sends before the first command, or without commands, is not an answer.
+        // A packet that a program sends before the first command is not an answer. Without commands, no packet is an
+        // answer.
         let sends_commands = self
             .plan
             .is_some_and(|plan| plan.question == Question::Command);
@@ -380,7 +381,7 @@ pub fn round_trips(frames: &[Frame], question: Question, asker: Way) -> Times {
     times
 }
 
-/// Measures the time from each packet of the program to the next. A missing packet is a missing time.
+/// Measures the time from each packet of the program to the next packet. If a packet is missing, a time is missing.
 pub fn periods(frames: &[Frame]) -> Times {
     let mut times = Times::default();
     let mut last: Option<(u16, u64)> = None;

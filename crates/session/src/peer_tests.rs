@@ -60,7 +60,7 @@ fn a_reply_belongs_to_the_request_of_its_number_and_the_other_way() {
     );
 }
 
-/// Returns a packet of the program on the board, or a command to it.
+/// Returns a packet from the program on the board, or a command to the program.
 fn packet(way: Way, start_ns: u64, number: u16) -> Frame {
     let (from, to) = match way {
         Way::FromBoard => (BOARD_PORT, HOST_PORT),
@@ -231,7 +231,7 @@ fn linux_survives_bad_frames_bursts_and_the_cable_pulled_out() {
     assert_eq!(tally.filtered, 4 + 5 + 6);
     assert_eq!(tally.no_link, 7);
     assert!(tally.no_room > 0, "the board holds fewer than 40 frames");
-    // Two replies of ARP (without a link, Linux forgets its neighbours), three of ping, three frames with bad
-    // checksums, and the burst of 40.
+    // Two replies of ARP, because Linux forgets its neighbours without a link. Three replies of ping, three frames with
+    // bad checksums, and the burst of 40 frames.
     assert_eq!(tally.taken + tally.no_room, 2 + 3 + 3 + 40);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! QEMU, running the kernels and files of our boards on the machine that the board's machine file names. QEMU models
+//! Runs the kernels and files of our boards in QEMU, on the machine that the board's machine file names. QEMU models
 //! FCSE, but no caches.
 //!
 //! Each instruction takes a fixed virtual time (`-icount`), so the guest's time does not depend on the host, as on our
@@ -38,10 +38,10 @@ const ZIMAGE_MAGIC: [u8; 4] = 0x016f_2818_u32.to_le_bytes();
 const TEXT_OFFSET: u32 = 0x8000;
 /// File for QEMU's error messages.
 const COMPLAINTS: &str = "stderr";
-/// QEMU counts as stuck after this host time without output on the console.
+/// Host time without output on the console after which QEMU counts as stuck.
 const SILENCE: Duration = Duration::from_secs(120);
 
-/// Returns QEMU's version line; `None` if QEMU is not installed.
+/// Returns QEMU's version line. Returns `None` if QEMU is not installed.
 pub fn version() -> Option<String> {
     let output = Command::new(PROGRAM).arg("--version").output().ok()?;
     String::from_utf8_lossy(&output.stdout)
@@ -113,7 +113,7 @@ fn device_tree(dtb: &Path) -> Result<Vec<u8>> {
 }
 
 /// Returns a kernel in the form that QEMU loads. QEMU would load a plain Image to the wrong address, so the Image gets
-/// a U-Boot header with the right address. QEMU does not check the checksums.
+/// a U-Boot header with the right address. QEMU does not check the header's checksums.
 fn loadable(kernel: &[u8]) -> Vec<u8> {
     if kernel.get(ZIMAGE_AT..ZIMAGE_AT + 4) == Some(&ZIMAGE_MAGIC[..]) {
         return kernel.to_vec();
@@ -224,7 +224,7 @@ impl Qemu {
         Ok(())
     }
 
-    /// Runs a command; returns its output and status.
+    /// Runs a command. Returns the command's output and status.
     pub fn run(&mut self, typed: &Typed) -> Result<(Vec<u8>, i32)> {
         let start = self.seen;
         self.stdin

@@ -49,8 +49,8 @@ pub fn check_form(initrd: &Blob) -> Result<Option<BTreeMap<String, Kind>>> {
     Ok(names)
 }
 
-/// Rejects a file without a root file system. Returns the known properties of the root file system and the kernel, for
-/// a board with `ram_bytes` of RAM.
+/// Rejects a file without a root file system. Returns the known properties of the root file system and the kernel. The
+/// board has `ram_bytes` of RAM.
 pub fn check(
     initrd: &Blob,
     command_line: &str,

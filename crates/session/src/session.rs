@@ -60,7 +60,7 @@ pub type Checked = Session<Observed<Checker>>;
 pub struct Measured {
     /// Console output since the command was typed.
     pub console: Vec<u8>,
-    /// Sums over the sections in which pin 0, and pin 1, was high.
+    /// For each of pins 0 and 1: sums over the sections in which the pin was high.
     pub windows: [Window; PINS],
     /// Sums from the first typed byte to the end.
     pub whole: Window,
@@ -89,7 +89,7 @@ impl Session {
         Session::at_prompt(Machine::new(seeded(board, seed), boot)?)
     }
 
-    /// Restores the machine `name` from the snapshots, if they have it. The machine may be at any cycle.
+    /// Restores the machine `name`, if there is a snapshot of it. The machine may be at any cycle.
     pub fn kept(
         snapshots: &Snapshots,
         name: &str,
@@ -167,7 +167,7 @@ impl Session<Observed<Ledger>> {
         self.machine.observer()
     }
 
-    /// Records the events of each task's `worst` worst latencies, and of its latency `wanted`.
+    /// Records the events of the `worst` longest latencies of each task, and of the task's latency number `wanted`.
     pub fn keep_latencies(&mut self, (worst, wanted): (usize, Option<usize>)) {
         self.machine.observer_mut().set_kept(worst, wanted);
     }
@@ -184,8 +184,8 @@ impl Session<Observed<Ledger>> {
 }
 
 impl Checked {
-    /// Boots to the first prompt under the coherence checker. Reports that differ in a call of one of the functions in
-    /// `distinctions` are different reports.
+    /// Boots to the first prompt under the coherence checker. If two occurrences of a cause differ in a call of a
+    /// function in `distinctions`, they become separate reports.
     pub fn boot_checked(
         board: &BoardSpec,
         seed: u64,
@@ -220,7 +220,7 @@ impl<B: BoardBus> Session<B> {
 
     /// Calls `keep` every `every` cycles while commands run.
     pub fn set_keeper(&mut self, every: u64, keep: impl Fn(&Machine<B>) + Send + Sync + 'static) {
-        // Stays half a slice away from the checks of the console, whose cycles must not change.
+        // Stays half a slice away from the console checks, so that these checks keep their cycles.
         let half_slice = self.cpu_hz() / (2 * console::SLICES_PER_S);
         self.keeper = Some(Keeper {
             every,

@@ -108,7 +108,7 @@ fn a_board_saved_anywhere_in_boot_or_work_goes_on_as_it_would_have() {
         check(&mut machine, 12_000_000);
     }
     let mut session = Session::at_prompt(machine).unwrap();
-    // Here the last bytes of the prompt are on the wire. The points below cover pipes, ticks and switches.
+    // At this point, the last bytes of the prompt are on the wire. The points below cover pipes, ticks and switches.
     check(&mut session.machine, 2);
     let text = format!("while true; do {COMMAND}; ls -l /proc | sort | wc; done\n");
     session.machine.send(text.as_bytes());

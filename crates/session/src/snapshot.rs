@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Snapshots: machines at their first prompt, kept in the cache, so that each combination of board, kernel and seed
-//! boots only once, and not for every command.
+//! Snapshots: machines at their first prompt, kept in the cache. With snapshots, each combination of board, kernel and
+//! seed boots only once, not for every command.
 //!
 //! The name of a snapshot is a hash of everything that the boot depends on. The file contains its name, and a hash of
-//! its content. A damaged snapshot, or one with another name inside, gives a note, and the board boots instead. If the
+//! its content. If a snapshot is damaged or contains another name, a note says so, and the board boots instead. If the
 //! cache cannot be written, one note says so, and the work continues without snapshots.
 //!
-//! The file holds, in order: [`MAGIC`], [`FORMAT`] and the length of the state (both little-endian), the name, a BLAKE3
-//! hash of everything else, and the state, compressed as one LZ4 block.
+//! The file holds, in order: [`MAGIC`], [`FORMAT`], the length of the state, the name, a BLAKE3 hash of everything
+//! else, and the state. Format and length are little-endian. The state is compressed as one LZ4 block.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ const HASH: usize = 32;
 /// Length of magic, format, length of the state, name and hash.
 const HEADER: usize = MAGIC.len() + 4 + 8 + NAME + HASH;
 
-/// Maximum disk space of all snapshots, in bytes. The least recently used ones are removed.
+/// Maximum disk space of all snapshots, in bytes. The least recently used snapshots are removed.
 const MOST: u64 = 2 << 30;
 
 /// Maximum disk space of the snapshots along runs ([`Snapshots::along_runs`]), in bytes.
@@ -41,7 +41,7 @@ const LARGEST_FILE: u64 = 1 << 30;
 
 /// Stored snapshots, or none.
 pub struct Snapshots {
-    /// Directory of the snapshots; `None` if no snapshots are used or made.
+    /// Directory of the snapshots. `None` if snapshots are neither used nor made.
     dir: Option<PathBuf>,
     most: u64,
     /// Whether the user has seen the note that no snapshot can be written.
@@ -84,7 +84,7 @@ impl Snapshots {
         }
     }
 
-    /// Writes a snapshot of a machine. A failure gives a note, once.
+    /// Writes a snapshot of a machine. Only the first failure prints a note.
     pub fn keep<B: BoardBus + State>(&self, name: &str, machine: &Machine<B>, note: &dyn Fn(&str)) {
         let Some(path) = self.path(name) else { return };
         if let Err(error) = self.write(&path, name, machine)
@@ -115,8 +115,8 @@ impl Snapshots {
     }
 }
 
-/// Returns the name of a machine at its first prompt, a hash of everything that it depends on. Only a boot of Linux has
-/// a name.
+/// Returns the name of a machine at its first prompt. The name is a hash of everything that the machine depends on.
+/// Only a boot of Linux has a name.
 pub fn name(spec: &BoardSpec, boot: &Boot) -> Option<String> {
     let Boot::Linux(LinuxBoot {
         kernel,
@@ -185,7 +185,7 @@ fn state(file: &[u8], name: &str) -> Result<Vec<u8>> {
     lz4_flex::block::decompress(compressed, length).context("it is damaged")
 }
 
-/// Restores the machine from a file; `None` if there is no file.
+/// Restores the machine from a file. Returns `None` if there is no file.
 fn read(path: &Path, name: &str, spec: &BoardSpec) -> Result<Option<Machine>> {
     let Ok(file) = File::open(path) else {
         return Ok(None);

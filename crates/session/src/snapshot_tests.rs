@@ -20,7 +20,7 @@ fn at(dir: &Path) -> Snapshots {
     }
 }
 
-/// Returns a board with little RAM, after a program has stored increasing numbers for 1 ms.
+/// Returns a board with little RAM. A program on it has stored increasing numbers for 1 ms.
 fn machine() -> Machine {
     // mov r1, #4096; add r0, r0, #1; str r0, [r1, #4]!; b .-8
     let program = [0xe3a0_1a01u32, 0xe280_0001, 0xe5a1_0004, 0xeaff_fffc];
@@ -38,7 +38,7 @@ fn machine() -> Machine {
 
 const NAME: &str = "0123456789abcdef0123456789abcdef";
 
-/// Looks for the machine; returns it and the notes.
+/// Looks for the machine. Returns it and the notes.
 fn found(dir: &Path) -> (Option<Machine>, Vec<String>) {
     let notes = RefCell::new(Vec::new());
     let note = |line: &str| notes.borrow_mut().push(line.to_string());

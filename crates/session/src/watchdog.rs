@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Watchdog: detects that a guest will do nothing more, because its kernel has said so, or because the core is stuck in
-//! a loop inside its caches.
+//! Watchdog: detects that a guest will do nothing more. Either its kernel has said so, or the core is stuck in a loop
+//! inside its caches.
 
 use arm::Counters;
 use board::{BoardBus, Machine};
@@ -58,7 +58,8 @@ impl Over {
 
 /// Checks a machine from time to time.
 pub struct Watchdog {
-    /// Length of the console's log and cycles spent waiting for interrupts, and the board time of their last change.
+    /// Length of the console's log, number of cycles spent waiting for interrupts, and board time of the last change of
+    /// either.
     said: ((usize, u64), f64),
     /// Number of exceptions at the last change of `said`.
     exceptions: u64,
@@ -80,7 +81,7 @@ impl Watchdog {
     /// Returns how the guest ended, if it has ended.
     pub fn look<B: BoardBus>(&mut self, machine: &Machine<B>) -> Option<Over> {
         let now_s = machine.seconds();
-        // A shell that prints these lines waits for interrupts afterwards; an ended kernel does not.
+        // A shell that prints these lines waits for interrupts afterwards. A kernel that has ended does not.
         if self.said.0 != said(machine) {
             self.said = (said(machine), now_s);
             self.exceptions = machine.counters().exceptions;
@@ -94,7 +95,7 @@ impl Watchdog {
         }
         let quiet = now_s - self.said.1 >= QUIET_S;
         let over = quiet.then(|| last_line(machine.console_log())).flatten()?;
-        // After a panic, timer interrupts still occur. After the other ends, no exception occurs.
+        // After a panic, timer interrupts still occur. After a halt or power-down, no exception occurs.
         let is_silent = self.exceptions == machine.counters().exceptions;
         (over == Over::Panic || is_silent).then_some(over)
     }

@@ -17,19 +17,19 @@ use anyhow::Result;
 use crate::image::cpio::Kind;
 use files::Files;
 
-/// Path in the guest of the bytes from the user's standard input.
+/// Path in the guest of the file with the user's standard input.
 pub const STDIN: &str = ".stdin";
 
-/// Maximum number of notes that are shown; further notes are only counted.
+/// Maximum number of notes that are shown. Further notes are only counted.
 const SHOWN_NOTES: usize = 5;
 
 /// `HOST[:GUEST]`: a file or folder, and its place in the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Added {
     host: PathBuf,
-    /// Path in the guest, without the leading `/`; a folder's path may end in `/`. The empty path is the root folder.
+    /// Path in the guest, without the leading `/`. A folder's path may end in `/`. The empty path is the root folder.
     guest: Option<String>,
-    /// The Debian packages that this tree contains; empty for the user's own files.
+    /// The Debian packages that this tree contains. Empty for the user's own files.
     packages: Vec<String>,
 }
 
@@ -147,7 +147,7 @@ pub fn check(added: &[Added], is_ours: bool, ram_bytes: u32) -> Result<()> {
     Files::of(added, &around).map(drop)
 }
 
-/// Returns the archive of added files, empty if there are none, and notes for the user.
+/// Returns the archive of added files, and notes for the user. The archive is empty if there are no files.
 pub fn archive(
     added: &[Added],
     stdin: Option<&[u8]>,
@@ -210,7 +210,7 @@ mod tests {
         "etc",
     ];
 
-    /// Adds these entries to our root file system; returns the paths of the archive, and the notes.
+    /// Adds these entries to our root file system. Returns the paths of the archive, and the notes.
     fn laid(all: &[String]) -> Result<(Vec<String>, Vec<String>)> {
         let all: Vec<Added> = all.iter().map(|text| added(text)).collect();
         let (bytes, notes) = archive(&all, None, &around(&OURS))?;
@@ -258,7 +258,7 @@ mod tests {
             "table.csv",
         ];
         assert_eq!(Vec::from_iter(names.into_keys()), expected);
-        // Adds a link into a folder of the guest, under the link's own name.
+        // The link keeps its name when it is added to a folder of the guest.
         std::os::unix::fs::symlink("table.csv", dir.join("other")).unwrap();
         let into = added(&format!("{}/other:/etc", dir.display()));
         let (bytes, _) = archive(&[into], None, &around(&["etc"])).unwrap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cache outside the repository: sources, packages, kernels and root file systems. The name of each entry is
-//! derived from its inputs.
+//! The cache outside the repository. It holds sources, packages, kernels and root file systems. The name of each entry
+//! is derived from its inputs.
 //!
 //! An entry is filled in a temporary directory and renamed when it is complete, so that a partial result never looks
 //! complete. A lock for each kind of entry, or for each kernel, prevents two builds of one entry at the same time. The
@@ -17,7 +17,8 @@ use rustix::fs::{FlockOperation, flock};
 use base::interrupt;
 use base::paths::shown;
 
-/// Returns the cache's directory: `$WARMSWITCH_CACHE`, else `$XDG_CACHE_HOME/warmswitch`, else `~/.cache/warmswitch`.
+/// Returns the cache's directory. It is `$WARMSWITCH_CACHE`, else `$XDG_CACHE_HOME/warmswitch`, else
+/// `~/.cache/warmswitch`.
 pub fn dir() -> Result<PathBuf> {
     let set = |name: &str| {
         std::env::var_os(name)
@@ -86,12 +87,12 @@ fn this_process() -> String {
 }
 
 impl Lock {
-    /// Takes the lock `name` in the directory `dir`; waits until no other process holds it.
+    /// Takes the lock `name` in the directory `dir`. Waits until no other process holds the lock.
     pub fn take(dir: &Path, name: &str) -> Result<Lock> {
         Lock::wait(dir, name, FlockOperation::NonBlockingLockExclusive)
     }
 
-    /// Takes a shared lock, for one of several users of an entry; waits while another process holds an exclusive lock.
+    /// Takes a shared lock for one of several users of an entry. Waits while another process holds an exclusive lock.
     pub fn share(dir: &Path, name: &str) -> Result<Lock> {
         Lock::wait(dir, name, FlockOperation::NonBlockingLockShared)
     }
@@ -132,8 +133,8 @@ impl Lock {
     }
 }
 
-/// Returns the directory `hash` in the cache's `folder`. Makes and fills it if it is missing, in one process at a
-/// time.
+/// Returns the directory `hash` in the cache's `folder`. If it is missing, makes and fills it. Only one process at a
+/// time does so.
 pub fn kept(folder: &str, hash: &str, fill: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
     let folder_path = dir()?.join(folder);
     let place = folder_path.join(hash);
@@ -147,15 +148,15 @@ pub fn kept(folder: &str, hash: &str, fill: impl FnOnce(&Path) -> Result<()>) ->
     Ok(place)
 }
 
-/// Makes the directory `target`: fills a temporary directory next to it, and renames that directory. Removes the
-/// directories of killed attempts. The caller holds the lock for this kind of entry.
+/// Makes the directory `target`. Fills a temporary directory next to `target`, and renames the temporary directory.
+/// Removes the directories of killed attempts. The caller holds the lock for this kind of entry.
 pub fn make(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let temporary = temporary_for(target)?;
     let made = fill(&temporary).and_then(|()| {
         fs::rename(&temporary, target)
             .with_context(|| format!("cannot rename {} to its place", shown(&temporary)))
     });
-    // The check comes before the temporary directory is removed, because its removal frees the disk.
+    // The check comes before the removal of the temporary directory, because the removal frees disk space.
     let made = made.map_err(|error| explained(error, &temporary));
     if made.is_err() {
         let _ = fs::remove_dir_all(&temporary);
@@ -189,7 +190,7 @@ pub fn keep_newest(dir: &Path, keep: usize) -> Result<()> {
     Ok(())
 }
 
-/// Returns the paths of a lock's entry: complete, and partial.
+/// Returns the paths of a lock's entry: the complete entry, and the partial entry.
 fn places(dir: &Path, lock: &Path) -> [PathBuf; 2] {
     let name = lock.file_stem().unwrap_or_default().to_string_lossy();
     [dir.join(&*name), dir.join(format!(".partial-{name}"))]
@@ -200,8 +201,8 @@ fn remove_unless_held(lock: &Path, [whole, half]: &[PathBuf; 2]) -> Result<()> {
     if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
         return Ok(());
     }
-    // The lock's file stays, because waiting processes have it open. The rename comes first, so that a half-removed
-    // entry never looks complete.
+    // The lock's file stays, because waiting processes have it open. The entry is renamed before its removal, so that a
+    // half-removed entry never looks complete.
     remove_if_there(half)?;
     if whole.is_dir() {
         fs::rename(whole, half).with_context(|| format!("cannot remove {}", shown(whole)))?;
@@ -226,18 +227,18 @@ fn temporary_for(target: &Path) -> Result<PathBuf> {
     Ok(temporary)
 }
 
-/// Hash of named inputs in their order: 32 hexadecimal digits of BLAKE3.
+/// Hash of named inputs, in their order. It has 32 hexadecimal digits of BLAKE3.
 pub struct Inputs(blake3::Hasher);
 
 impl Inputs {
-    /// Begins a hash; `kind` makes the hashes of different kinds of entries differ.
+    /// Begins a hash. With different `kind`s, equal inputs have different hashes.
     pub fn new(kind: &str) -> Inputs {
         let mut inputs = Inputs(blake3::Hasher::new());
         inputs.add("kind", kind.as_bytes());
         inputs
     }
 
-    /// Adds one input. The hash includes the lengths, so that bytes cannot move from one input to the next unnoticed.
+    /// Adds one input. The hash includes the lengths. If bytes moved from one input to the next, the hash would change.
     pub fn add(&mut self, name: &str, content: &[u8]) {
         for part in [name.as_bytes(), content] {
             self.0.update(&(part.len() as u64).to_le_bytes());
@@ -262,7 +263,7 @@ mod tests {
         dir
     }
 
-    /// /proc serves as a full disk, because it has no free bytes.
+    /// /proc serves as a full disk, because its file system has no free bytes.
     #[test]
     fn a_full_disk_is_named_with_what_to_do() {
         let (full, free) = (Path::new("/proc"), std::env::temp_dir());
@@ -331,7 +332,7 @@ mod tests {
         let there = |name: &str| dir.join(name).is_dir();
         assert!(there("a-used") && there("d-new"));
         assert!(!there("b-old") && !there(".partial-b-old") && !there(".partial-c-killed"));
-        // An entry that cannot be removed is skipped: here its partial path is a file.
+        // An entry that cannot be removed is skipped. In this case, the entry's partial path is a file.
         fs::create_dir_all(dir.join("b-old")).unwrap();
         fs::write(dir.join(".partial-b-old"), b"").unwrap();
         keep_newest(&dir, 1).unwrap();

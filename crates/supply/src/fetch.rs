@@ -2,9 +2,9 @@
 //! Fetches packages of Debian's archive with the machine's apt, but without apt's state on the machine.
 //!
 //! All directories that apt writes to are below our cache, so apt needs neither root nor changes to the system. We
-//! write the source list: its addresses come from the machine's own entries, its suites from the caller. With Debian's
-//! keyring, apt checks the archive's signature. With the signed lists, it checks each package's hash. We check the
-//! package's hash again and store the hash next to the file. Packages in the cache need no network.
+//! write the source list. Its addresses come from the machine's own entries, and its suites come from the caller. With
+//! Debian's keyring, apt checks the archive's signature. With the signed lists, it checks each package's hash. We check
+//! the package's hash again and store the hash next to the file. Packages in the cache need no network.
 
 pub mod closure;
 pub mod source;
@@ -43,7 +43,7 @@ pub struct Deb {
 pub struct Wish<'a> {
     /// Package.
     pub name: &'a str,
-    /// Preferred version; if the archive no longer has it, another version is used.
+    /// Preferred version. If the archive no longer has it, another version is used.
     pub version: Option<&'a str>,
 }
 
@@ -55,7 +55,7 @@ struct Offer {
     sha256: String,
 }
 
-/// The packages of one architecture, or source packages, in the cache and in the archive.
+/// The binary packages of one architecture, or the source packages, in the cache and in the archive.
 pub struct Store {
     arch: String,
     of_sources: bool,
@@ -96,8 +96,8 @@ impl Store {
         })
     }
 
-    /// Returns the packages in the order of `wishes`. Takes them from the cache if it has them, unless `refresh` asks
-    /// for the archive's packages.
+    /// Returns the packages in the order of `wishes`. Takes packages from the cache, unless they are missing or
+    /// `refresh` asks for the archive's packages.
     pub fn get(&self, wishes: &[Wish], refresh: bool) -> Result<Vec<Deb>> {
         let cached = |wish: &Wish| self.cached(wish);
         if !refresh && wishes.iter().all(|w| cached(w).is_some()) {
@@ -120,7 +120,7 @@ impl Store {
         Ok(all)
     }
 
-    /// Returns a package in the cache: the preferred version, else the file fetched last.
+    /// Returns a package in the cache. It is the preferred version, or else the file fetched last.
     fn cached(&self, wish: &Wish) -> Option<Deb> {
         let mut found: Vec<(bool, std::time::SystemTime, Deb)> = Vec::new();
         for file in names_in(&self.debs, |p| Some(p.file_name()?.to_str()?.to_string())) {
@@ -191,7 +191,7 @@ impl Store {
         Ok(updated)
     }
 
-    /// Makes the error for packages that cannot be fetched; `why` contains apt's output.
+    /// Makes the error for packages that cannot be fetched. `why` contains apt's output.
     fn not_to_be_had(&self, words: &[String], why: anyhow::Error) -> anyhow::Error {
         let why = format!("{why:#}");
         let unsigned = without_key(&why, &self.suites);
@@ -324,7 +324,7 @@ fn without_key<'a>(printed: &str, suites: &'a [String]) -> Vec<&'a str> {
     suites.iter().filter(named).map(String::as_str).collect()
 }
 
-/// Checks one file and moves it into the store. Writes its hash first: a file without a hash does not count as
+/// Checks one file and moves it into the store. Writes the hash first, because a file without a hash does not count as
 /// complete.
 fn take_in(incoming: &Path, offer: &Offer, place: &Path) -> Result<()> {
     let sha256 = sha256_of(incoming)?;

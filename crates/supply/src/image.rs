@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The root file system, as one archive that the kernel unpacks at start: programs of Debian's armel packages, the
-//! libraries that they need, our guests and `/init`. Debian's packages do not run on ARMv4T, nor on kernels without
+//! The root file system, as one archive that the kernel unpacks at start. It holds programs of Debian's armel packages,
+//! the libraries that they need, our guests and `/init`. Debian's packages do not run on ARMv4T, nor on kernels without
 //! address spaces. For these cores and kernels, the root file system has a busybox built from source
 //! (`source_build.rs`), and guests.
 //!
@@ -34,18 +34,18 @@ use guest::Workload;
 use spec::Spec;
 use sysroot::Sysroot;
 
-/// Version of the build steps; part of the hash. Increase the number when the steps change.
+/// Version of the build steps. It is part of the hash. Increase the number when the steps change.
 const RECIPE: &str = "root 1";
 /// A symbol that only kernels without address spaces have (patches/flat).
 pub const FLAT_SYMBOL: &str = "flat_map_vectors";
 
-/// Folder for libraries: the first one that Debian's loader searches.
+/// Folder for libraries. Debian's loader searches this folder first.
 pub const LIBRARY_DIR: &str = "lib/arm-linux-gnueabi";
 
 /// A built root file system.
 #[derive(Clone, Debug)]
 pub struct RootFs {
-    /// The archive. In the same folder, `guest/<name>` are the guests with debug information.
+    /// The archive. Next to it, `guest/<name>` are the guests with debug information.
     pub cpio: PathBuf,
     /// The record of the build.
     pub record: Record,
@@ -67,7 +67,7 @@ pub struct Package {
     pub name: String,
     /// Debian's version.
     pub version: String,
-    /// SHA-256 of the .deb. For a source package, a hash of its files' names and their SHA-256.
+    /// SHA-256 of the .deb. For a source package, it is a hash of the names and SHA-256 hashes of its files.
     pub sha256: String,
 }
 
@@ -94,7 +94,7 @@ impl fmt::Display for Programs {
 }
 
 impl Programs {
-    /// Returns the programs for a core; `flat` is for a kernel without address spaces.
+    /// Returns the programs for a core. `flat` is for a kernel without address spaces.
     pub fn of(core: &Core, flat: bool) -> Programs {
         match core.version {
             _ if flat => Programs::Flat,
@@ -103,7 +103,7 @@ impl Programs {
         }
     }
 
-    /// Returns the build that makes the programs from source; `None` for Debian's packages.
+    /// Returns the build that makes the programs from source. Returns `None` for Debian's packages.
     fn own(self) -> Option<&'static source_build::SourceBuild> {
         match self {
             Programs::Armv5te => None,
@@ -178,7 +178,8 @@ impl Programs {
             origin: Origin::Own(&user_land),
             guests: &guests,
         };
-        // Records contain the hash that this text gives for ARMv4T. Keep this text, also for flat kernels.
+        // Records contain the hash that this text gives for ARMv4T. Do not change this text, although flat kernels use
+        // it, too.
         let mut inputs = Inputs::new("root for ARMv4T 1");
         inputs.add("root.toml", text.as_bytes());
         inputs.add("user land", user_land.hash.as_bytes());
@@ -192,8 +193,8 @@ pub fn is_flat(vmlinux: &Path) -> bool {
     symbols::has(vmlinux, FLAT_SYMBOL) == Some(true)
 }
 
-/// Returns the root file system from the cache; builds it if it is missing. Uses the packages in the cache; fetches the
-/// archive's newest packages if the cache has no `packages/armel`.
+/// Returns the root file system from the cache. Builds it if it is missing. Uses the packages in the cache. If the
+/// cache has no `packages/armel`, fetches the archive's newest packages.
 pub fn root_fs() -> Result<RootFs> {
     let (file, text, spec) = spec::read()?;
     let sysroot = Sysroot::get()?;
@@ -241,7 +242,7 @@ fn read_beside(file: &Path, name: &str) -> Result<Vec<u8>> {
 
 /// Origin of programs.
 enum Origin<'a> {
-    /// Debian's packages; guests are linked with their C library.
+    /// Debian's packages. Guests are linked with their C library.
     Debian(&'a [Deb], &'a Sysroot),
     /// Built from source.
     Own(&'a UserLand),
@@ -266,7 +267,7 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// Returns the root file system with this hash from the cache; builds it if it is missing.
+    /// Returns the root file system with this hash from the cache. Builds it if it is missing.
     fn kept(&self, hash: String) -> Result<RootFs> {
         open(&cache::kept("root", &hash, |dir| self.all(&hash, dir))?)
     }

@@ -45,11 +45,11 @@ const RECIPE: &str = "kernel 1";
 pub struct Request {
     /// `6.12/plain`, or `plain` alone.
     pub name: String,
-    /// The user's own source tree, in place of Debian's source package.
+    /// The user's own source tree, instead of Debian's source package.
     pub linux_dir: Option<PathBuf>,
     /// A complete configuration, in place of the variant's fragments.
     pub config: Option<PathBuf>,
-    /// Parallel jobs; 0 for one per processor.
+    /// Parallel jobs. 0 means one per processor.
     pub jobs: usize,
     /// Whether to ask the archive for a newer source even if the cache has one.
     pub refresh: bool,
@@ -139,7 +139,7 @@ pub fn mutants(name: &str) -> Result<PathBuf> {
     Ok(spec::choose(&paths::root().join("linux"), name)?.mutants)
 }
 
-/// Returns a kernel from the cache; builds it if the cache does not have it.
+/// Returns a kernel from the cache. Builds it if the cache does not have it.
 pub fn build(request: &Request) -> Result<Kernel> {
     let mut chosen = spec::choose(&paths::root().join("linux"), &request.name)?;
     if let Some(path) = &request.config {
@@ -275,9 +275,9 @@ fn make(
     }
     let used = source.tree(chosen, &log)?;
     let tree = used.dir.clone();
-    // The objects of a user's tree stay, because the tree's next state, as in a bisection, recompiles few of them. The
-    // objects of a kernel's layouts stay for the same reason. Objects of other kernels are in the source's tree, see
-    // `shared.rs`.
+    // The objects of a user's tree stay, because the tree's next state, as in a bisection, recompiles few of them.
+    // Likewise, another layout of a kernel recompiles few objects, so they stay, too. Objects of other kernels are in
+    // the source's tree, see `shared.rs`.
     let own = source.own_dir();
     let objects = match (own, &chosen.laid_out) {
         (Some(dir), _) => cache.join("build").join(objects_of(&chosen.built, dir)),

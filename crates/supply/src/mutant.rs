@@ -38,17 +38,17 @@ pub struct Mutant {
     pub function: String,
     /// The change to the function.
     pub change: Change,
-    /// The work that the mutated kernel omits, and the situation in which the omission matters.
+    /// The work that the mutated kernel omits, and the situation in which this matters.
     pub why: String,
     /// Kind of the checker's first report.
     pub expect: Kind,
     /// A test of `mm_suite` that makes the checker report the mutant.
     pub test: Option<String>,
-    /// Reason why only the complete quick suite causes a report; replaces `test`.
+    /// Reason why only the complete quick suite causes a report. This key replaces `test`.
     pub suite: Option<String>,
-    /// Reason why no report is expected; replaces `test`.
+    /// Reason why no report is expected. This key replaces `test`.
     pub survives: Option<String>,
-    /// Reason why chance decides whether the quick suite causes a report; replaces `test`.
+    /// Reason why chance decides whether the quick suite causes a report. This key replaces `test`.
     pub chance: Option<String>,
     /// A suppression for another bug of these functions. The test runs with the list of suppressions.
     pub beside: Option<String>,
@@ -69,7 +69,7 @@ pub enum Change {
         /// Which calls of `callee` are skipped.
         which: Which,
     },
-    /// Skips a CP15 operation; a test-and-clean loop finds nothing to clean.
+    /// Skips a CP15 operation. A test-and-clean loop then finds nothing to clean.
     SkipCp15 {
         /// The operation.
         op: Cp15,
@@ -94,7 +94,7 @@ pub enum Change {
         /// Which instructions with this step are changed.
         which: Which,
     },
-    /// Skips an MSR that writes the CPSR's control bits: interrupts stay masked or unmasked.
+    /// Skips an MSR that writes the CPSR's control bits. Interrupts then stay masked or unmasked.
     SkipMask {
         /// Which instructions are skipped.
         which: Which,
@@ -282,8 +282,8 @@ impl<'a> Kernel<'a> {
         })
     }
 
-    /// Returns the start and end of the function `name`; `key` is the key of the list that names the function, for
-    /// messages.
+    /// Returns the start and end of the function `name`. `key` is the key in the list of mutants that names the
+    /// function. Error messages show the key.
     fn function(&self, key: &str, name: &str) -> Result<(u32, u32)> {
         let exact = self.functions.iter().find(|f| f.2 == name);
         let mut suffixed = self.functions.iter().filter(|f| {
@@ -302,7 +302,8 @@ impl<'a> Kernel<'a> {
         Ok((address, end))
     }
 
-    /// Returns a hint with the nearest name; empty if no name is near, because a list of thousands would not help.
+    /// Returns a hint with the nearest name. It is empty if no name is near, because a list of thousands of names would
+    /// not help.
     fn near(&self, name: &str) -> String {
         let names: Vec<&str> = self.functions.iter().map(|f| f.2).collect();
         Some(did_you_mean(name, &names))
@@ -383,7 +384,7 @@ impl Change {
         }
     }
 
-    /// Returns the replacement for `word` at `address`; `None` if the mutant does not change such an instruction.
+    /// Returns the replacement for `word` at `address`. Returns `None` if the mutant does not change this instruction.
     fn replaced(&self, address: u32, word: u32, callee: Option<u32>) -> Option<u32> {
         let condition = word & CONDITION;
         if condition == CONDITION {
@@ -455,7 +456,7 @@ fn immediate(word: u32) -> u32 {
     (word & 0xff).rotate_right((word >> 8 & 15) * 2)
 }
 
-/// Encodes a value as eight bits rotated right by an even number; `None` if that is not possible.
+/// Encodes a value as eight bits rotated right by an even number. Returns `None` if that is not possible.
 fn encode_immediate(value: u32) -> Option<u32> {
     (0..16)
         .map(|turn| (turn, value.rotate_left(turn * 2)))

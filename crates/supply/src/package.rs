@@ -2,8 +2,8 @@
 //! Debian's packages for the guest, with their dependencies. They are unpacked here and added to the root file system.
 //!
 //! Maintainer scripts do not run, and documents and translations are left out. Packages that the root file system is
-//! made from are not added again. The root file system may have only some files of such a package. Missing libraries
-//! that programs need are then added, from the same version of the package.
+//! made from are not added again. If the root file system has only some files of such a package, missing libraries that
+//! programs need are added. They come from an equal version of the package.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,7 +19,7 @@ use crate::toolchain::{command, output};
 use base::distinct::distinct;
 use base::paths::{names_in, shown};
 
-/// Folders below `usr/share` that are left out: a guest does not need them.
+/// Folders below `usr/share` that are left out, because a guest does not need them.
 const LEFT_OUT: [&str; 6] = ["doc", "info", "lintian", "locale", "man", "bug"];
 
 /// Fetched packages, to be added to the root file system.
@@ -42,7 +42,7 @@ pub fn check_name(name: &str) -> Result<()> {
 }
 
 impl Packages {
-    /// Returns the packages from the cache; fetches missing ones.
+    /// Returns the packages from the cache. Fetches missing ones.
     pub fn get(names: &[String]) -> Result<Packages> {
         let names: Vec<String> = distinct(names.iter().cloned());
         let (_, _, spec) = spec::read()?;
@@ -139,7 +139,8 @@ fn leave_to_the_root(file: &Path, path: &str, archive: &[u8]) -> Result<()> {
     let places = [path, &library, &loader];
     let content = fs::read(file).with_context(|| shown(file))?;
     let has = |place: &&str| {
-        // Only libraries move: other files may have the same name by chance.
+        // A library may be in another folder. Other files may have equal names by chance, so only their own path
+        // counts.
         let is_place = *place == path || name.contains(".so");
         is_place && cpio::content(archive, place).is_some_and(|there| *there == *content)
     };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! User land for ARMv4T and for kernels without address spaces, where Debian's armel packages do not run: a C library,
-//! a compiler that links with it, and busybox. This user land is built from Debian's source packages and cached like a
-//! kernel.
+//! User land for ARMv4T and for kernels without address spaces, where Debian's armel packages do not run. It has a C
+//! library, a compiler that links with this library, and busybox. This user land is built from Debian's source packages
+//! and cached like a kernel.
 //!
 //! `guest/root/armv4t.toml` and `guest/root/flat.toml` name the source packages, and the guests that are built with
 //! the user land.
@@ -48,7 +48,7 @@ pub static ARMV4T: SourceBuild = SourceBuild {
     without: &[],
 };
 
-/// User land for kernels without address spaces: programs do not fork, and run at any address.
+/// User land for kernels without address spaces. Its programs do not fork, and run at any address.
 pub static FLAT: SourceBuild = SourceBuild {
     name: "flat",
     title: "user land for a flat address space",
@@ -76,7 +76,7 @@ struct Spec {
 struct Debian {
     suites: Vec<String>,
     sources: Vec<String>,
-    /// Package of the compiler whose run-time library is linked, if the library is not the cross compiler's.
+    /// Package of the compiler whose run-time library is linked. `None` if it is the cross compiler's library.
     compiler: Option<String>,
 }
 
@@ -99,7 +99,7 @@ impl SourceBuild {
 
 /// A built user land.
 pub struct UserLand {
-    /// What the user land is for: [`ARMV4T`] or [`FLAT`].
+    /// The purpose of the user land: [`ARMV4T`] or [`FLAT`].
     pub kind: &'static SourceBuild,
     dir: PathBuf,
     /// Hash of all inputs.
@@ -111,7 +111,7 @@ pub struct UserLand {
 }
 
 impl UserLand {
-    /// Returns the user land from the cache; builds it if it is missing.
+    /// Returns the user land from the cache. Builds it if it is missing.
     pub fn get(kind: &'static SourceBuild) -> Result<UserLand> {
         let (spec, file) = kind.spec()?;
         let wrapper = file.with_file_name(kind.gcc());

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 use object::{ReadCache, SectionIndex, SectionKind, SymbolKind};
 
-/// Lowest address of modules and the kernel, unless the kernel's own symbols give a lower one.
+/// Lowest address of modules and the kernel. The kernel's own symbols may give a lower one.
 const KERNEL: u32 = 0xbf00_0000;
 /// Distance of the modules' area below the kernel, in bytes.
 const MODULES: u32 = 0x0100_0000;
@@ -33,7 +33,7 @@ pub fn vmlinux_of(kernel: &Path) -> Option<PathBuf> {
     places.into_iter().flatten().find(|v| v.is_file())
 }
 
-/// Returns whether an ELF file has a symbol of this name; `None` when the file cannot be read.
+/// Returns whether an ELF file has a symbol of this name. Returns `None` when the file cannot be read.
 pub fn has(vmlinux: &Path, name: &str) -> Option<bool> {
     // A vmlinux has many megabytes, so only the needed parts are read.
     let cache = ReadCache::new(File::open(vmlinux).ok()?);
@@ -41,7 +41,7 @@ pub fn has(vmlinux: &Path, name: &str) -> Option<bool> {
     Some(elf.symbols().any(|symbol| symbol.name() == Ok(name)))
 }
 
-/// Returns the addresses of these symbols in an ELF file, in their order; `None` when the file cannot be read.
+/// Returns the addresses of these symbols in an ELF file, in their order. Returns `None` when the file cannot be read.
 pub fn places<const N: usize>(vmlinux: &Path, names: [&str; N]) -> Option<[Option<u64>; N]> {
     let cache = ReadCache::new(File::open(vmlinux).ok()?);
     let elf = object::File::parse(&cache).ok()?;
@@ -103,7 +103,7 @@ impl Symbols {
             return Symbols::default();
         };
         let mut functions = code(&elf);
-        // Keeps the plainest of several names of one address: memset, not __memset or mmioset.
+        // If an address has several names, keeps the plainest one: memset, not __memset or mmioset.
         functions.sort_by_cached_key(|(at, name)| (*at, name.starts_with('_'), name.clone()));
         let mut others = BTreeMap::new();
         functions.dedup_by(|next, first| {
@@ -122,8 +122,8 @@ impl Symbols {
         self.others.contains_key(name) || self.functions.iter().any(|(_, full)| plain(full))
     }
 
-    /// Returns the lowest address of a function outside the first quarter of the address space. Some functions in that
-    /// quarter are copied elsewhere at start.
+    /// Returns the lowest address of a function outside the first quarter of the address space. The first quarter has
+    /// functions that are copied elsewhere at start.
     pub fn first(&self) -> Option<u32> {
         let from = self.functions.partition_point(|(at, _)| *at < 0x4000_0000);
         self.functions.get(from).map(|(at, _)| *at)
@@ -215,8 +215,8 @@ mod tests {
         let (of_symbols, of_names) = (table.len() as u32, names.len() as u32);
         let mut file = b"\x7fELF\x01\x01\x01".to_vec();
         file.resize(16, 0);
-        // An executable for ARM, version 1: a header of 52 bytes, and 5 sections after it, with their names in the last
-        // section.
+        // An executable for ARM, version 1. It has a header of 52 bytes, followed by 5 sections. The last section has
+        // the sections' names.
         for word in [0x28_0002, 1, 0, 0, 52, 0, 52, 40 << 16, 4 << 16 | 5] {
             file.extend(u32::to_le_bytes(word));
         }

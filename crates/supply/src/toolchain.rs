@@ -100,7 +100,7 @@ fn present(what: &str) -> bool {
     if what.contains('/') {
         return Path::new(what).is_file();
     }
-    // PATH is enough, although some users do not have sbin in it: none of the programs above is in sbin.
+    // PATH is enough. Some users do not have sbin in it, but none of the programs above is in sbin.
     std::env::var_os("PATH")
         .is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(what).is_file()))
 }
@@ -113,7 +113,7 @@ pub fn install_line(packages: &[&str]) -> String {
     )
 }
 
-/// Fails when a package is missing; the error has the command that installs it.
+/// Fails when a package is missing. The error has the command that installs the package.
 pub fn require() -> Result<()> {
     let missing = missing();
     if missing.is_empty() {
@@ -126,7 +126,8 @@ pub fn require() -> Result<()> {
     )
 }
 
-/// Returns the version lines of the cross compiler and linker, a part of every hash. Runs the programs only once.
+/// Returns the version lines of the cross compiler and linker, which are a part of every hash. Runs the programs only
+/// once.
 pub fn version() -> Result<String> {
     static VERSION: OnceLock<String> = OnceLock::new();
     if let Some(version) = VERSION.get() {
@@ -197,7 +198,7 @@ pub fn into_file(command: &mut Command, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command to its end with all its output in `log`; calls `line` for each line of standard output. The error
+/// Runs a command to its end with all its output in `log`. Calls `line` for each line of standard output. The error
 /// quotes lines of the log that look like the cause.
 pub fn logged(command: &mut Command, log: &Path, mut line: impl FnMut(&str)) -> Result<()> {
     use std::io::Write as _;
@@ -228,7 +229,7 @@ pub fn logged(command: &mut Command, log: &Path, mut line: impl FnMut(&str)) -> 
     Ok(())
 }
 
-/// Returns the end of a log, without the build's steps (indented) and make's lines about its directories.
+/// Returns the end of a log. Leaves out the build's steps, which are indented, and make's lines about its directories.
 fn causes(log: &Path) -> String {
     let text = std::fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

@@ -9,11 +9,11 @@ use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 pub struct Variable {
     /// Virtual address.
     pub address: u32,
-    /// Initial value; empty if the file has no content for it, as for zeros.
+    /// Initial value. Empty if the file has no content for the variable, as for zeros.
     pub initial: Vec<u8>,
 }
 
-/// Returns the variable `name`; `None` if the file cannot be read or does not have the variable.
+/// Returns the variable `name`. Returns `None` if the file cannot be read or does not have the variable.
 pub fn of(vmlinux: &Path, name: &str) -> Option<Variable> {
     let bytes = std::fs::read(vmlinux).ok()?;
     let elf = object::File::parse(&*bytes).ok()?;

@@ -23,14 +23,14 @@ use board::{Observed, Observer};
 /// interrupt.
 pub const PIN: u8 = 7;
 
-/// An occasion for an interrupt.
+/// A kind of moment at which an interrupt may come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Window {
     /// Any instruction.
     Anywhere,
     /// Interrupts were masked and are now unmasked.
     Unmasked,
-    /// Preemption was off and is now on: a lock was dropped.
+    /// Preemption was off and is now on, because a lock was dropped.
     Preemptible,
     /// A CP15 operation on caches, write buffer or TLB was executed.
     Maintained,
@@ -64,7 +64,7 @@ impl Window {
     }
 }
 
-/// Places of a kernel, from its symbols. Without the places of a window, chaos does not draw that window.
+/// Places of a kernel, from its symbols. Chaos draws a window only if the kernel has places for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
     /// Entry of `__switch_to()` (the task in r2 runs next), address of the running task, and offset of the preemption
@@ -77,7 +77,7 @@ pub struct Places {
     pub zones: Vec<(u64, Vec<Range<u32>>)>,
 }
 
-/// An interrupt that was raised.
+/// A raised interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
     /// Window of the draw.
@@ -88,8 +88,8 @@ pub struct Point {
     pub cycle: u64,
 }
 
-/// An interrupted kernel instruction, and the next entry into the kernel by a process other than the woken one: a
-/// system call number, or [`FAULT`].
+/// An interrupted kernel instruction, and the next reason why a process other than the woken one enters the kernel. The
+/// reason is a system call number or [`FAULT`].
 pub type Interleaving = (u32, u32);
 
 /// Stands for a data or prefetch abort where a system call number is expected.
@@ -135,17 +135,17 @@ pub struct Chaos<O> {
     /// Bloom filter of `places.entries`.
     filter: u64,
     random: Random,
-    /// Unit of gaps, in cycles.
+    /// Unit in which gaps are drawn, in cycles.
     gap: u64,
     /// A gap lasts up to 2^n units, with n below this number.
     powers: u64,
-    /// Cycles to wait for an occasion.
+    /// Time that chaos waits for an occasion, in cycles.
     wait: u64,
     /// One gap in this many is a pause. With 1, there are no pauses.
     pauses: u64,
     /// Longest pause, in cycles.
     pause: u64,
-    /// Maximum rest, in cycles, for any running task.
+    /// Longest rest, in cycles. After this time the rest ends, whatever task runs.
     longest: u64,
     rest: Rest,
     /// One in every `sieve` places counts. `salt` selects these places.
@@ -211,8 +211,8 @@ impl<O> Chaos<O> {
         self.powers = 3 + self.random.below(5);
         self.wait = (cpu_hz / 10_000) << self.random.below(3);
         self.longest = cpu_hz / 2000;
-        // In some seeds, one gap in eight lasts up to 5 ms. A process that ran early because of an interrupt can then
-        // finish.
+        // In some seeds, one gap in eight lasts up to 5 ms. A process that ran early because of an interrupt then has
+        // time to finish.
         self.pause = cpu_hz / 200;
         self.pauses = [1, 1, 8][self.random.below(3) as usize];
         self.rest = Rest::Over;
@@ -359,7 +359,7 @@ impl<O> Chaos<O> {
         is_over
     }
 
-    /// Returns whether the task that an interrupt wakes is running.
+    /// Returns whether the running task is the task that interrupts wake.
     fn is_woken(&self) -> bool {
         let task = self.places.preemption.map(|(_, task, _)| task);
         task == Some(self.own[1])
@@ -375,7 +375,7 @@ impl<O> Chaos<O> {
         self.filter >> (pc >> 2 & 63) & 1 != 0 && self.places.entries.binary_search(&pc).is_ok()
     }
 
-    /// Gives up the window: no occasion came, so the interrupt comes at any instruction, after the drawn delay.
+    /// Gives up the window, because no occasion came. The interrupt comes at any instruction, after the delay.
     fn give_up(&mut self) {
         if let Some(drawn) = &mut self.drawn {
             (drawn.window, drawn.counting) = (Window::Anywhere, true);

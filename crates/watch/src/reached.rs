@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The executed instructions of a kernel: one bit for each word of its text.
 //!
-//! The observer ([`board::Observer`]) changes nothing. Addresses are virtual, so instructions that a kernel executes
-//! before it switches on the MMU are not seen.
+//! The observer ([`board::Observer`]) changes nothing. Addresses are virtual, so the observer does not see instructions
+//! that a kernel executes before it switches on the MMU.
 
 use arm::{Context, Cpu, Event, Exit, Reaction};
 use board::bus::SystemBus;
 use board::bus::dma::Transfer;
 use board::{Observed, Observer};
 
-/// Low bits of the mode. In user mode, none of these bits is set.
+/// Low bits of the mode. They are all clear in user mode.
 const PRIVILEGED: u32 = 0xf;
 
 /// The words of an address range that were executed in privileged mode.
@@ -42,7 +42,7 @@ impl Reached {
         }
     }
 
-    /// Returns whether the word at an address was executed; false outside the range.
+    /// Returns whether the word at an address was executed. Returns false outside the range.
     pub fn has(&self, address: u32) -> bool {
         let word = address.wrapping_sub(self.base) / 4;
         let bits = self.bits.get((word / 32) as usize);
@@ -75,7 +75,8 @@ impl Reached {
             .collect()
     }
 
-    /// Returns the range with bits from [`Reached::to_bytes`]; `None` if the number of bytes differs.
+    /// Returns a copy of the range with the bits that [`Reached::to_bytes`] wrote. Returns `None` if the number of
+    /// bytes differs.
     pub fn with_bytes(&self, bytes: &[u8]) -> Option<Reached> {
         let bits = bytes.chunks_exact(4).map(|word| {
             let word = word.first_chunk().copied().unwrap_or_default();

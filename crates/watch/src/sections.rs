@@ -4,9 +4,9 @@
 //!
 //! The observer ([`board::Observer`]) changes nothing. A section begins with the store that makes the count of the
 //! current task non-zero, and ends with the store that makes it 0. A task switch within a section does not end the
-//! section. The idle task always has preemption off: a section begins where the idle task calls the scheduler, and a
-//! section ends with a switch to the idle task. The time of interrupts in a section is not part of the section's time.
-//! An interrupt outside a section is a separate section.
+//! section. The idle task always has preemption off. Therefore, a section begins where the idle task calls the
+//! scheduler, and a switch to the idle task ends a section. A section's time does not include the time of interrupts in
+//! it. An interrupt outside a section is a separate section.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ pub struct Preemption {
     pub count_offset: u32,
 }
 
-/// The longest of the sections that one instruction began with one chain of callers.
+/// The longest of all sections that one instruction began under one chain of callers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
     /// Number of these sections.
@@ -45,7 +45,7 @@ pub struct Section {
     pub from: u64,
     /// Core cycles of the longest section, without interrupts.
     pub cycles: u64,
-    /// Core cycles of interrupts in the longest section.
+    /// Core cycles that interrupts took in the longest section.
     pub interrupts: u64,
     /// Virtual address of the instruction that began the section, and its callers, innermost first.
     pub begun: (u32, Vec<u32>),
@@ -53,8 +53,8 @@ pub struct Section {
     pub ended: (u32, Vec<u32>),
     /// Whether different tasks ran at the start and at the end.
     pub switched: bool,
-    /// The longest calls in the section: an instruction of the function, its callers, and cycles. Calls of interrupts
-    /// are included.
+    /// The longest calls in the section. Each has an instruction of the function, the callers, and the cycles. Calls in
+    /// interrupts are included.
     pub within: Vec<(u32, Vec<u32>, u64)>,
 }
 
@@ -94,7 +94,7 @@ pub struct Sections {
     calls: Calls,
     task: u32,
     open: Option<Open>,
-    /// Calls in the open section, each with an instruction and its cycles.
+    /// Calls in the open section. Each has an instruction of its function, and its cycles.
     spent: BTreeMap<Node, (u32, u64)>,
     /// Current call, and the cycle of its start.
     within: (Node, u64),
@@ -102,7 +102,7 @@ pub struct Sections {
 }
 
 impl Sections {
-    /// Returns an observer of a kernel that runs `task`, with preemption on, or the idle task.
+    /// Returns an observer of a kernel in which `task` runs. Preemption is on, or `task` is the idle task.
     pub fn new(kernel: Preemption, task: u32) -> Sections {
         Sections {
             kernel,
@@ -115,7 +115,8 @@ impl Sections {
         }
     }
 
-    /// Returns the longest section for each pair of an instruction that begins sections and a chain of callers.
+    /// Returns the longest section of each group. A group has one instruction that begins sections and one chain of
+    /// callers.
     pub fn all(&self) -> impl Iterator<Item = Section> + use<'_> {
         let place = |(pc, node): Place| (pc, self.calls.callers(node));
         self.met.iter().map(move |(begun, longest)| Section {
@@ -321,8 +322,8 @@ mod tests {
             self.send(pc, fetch);
         }
 
-        /// Returns for each section: the beginning instruction, the ending instruction, the cycles, the count, and
-        /// whether tasks switched.
+        /// Returns for each section: the first instruction, the last instruction, the cycles, the count, and whether
+        /// tasks switched.
         fn all(&self) -> Vec<(u32, u32, u64, u64, bool)> {
             let one = |s: Section| (s.begun.0, s.ended.0, s.cycles, s.times, s.switched);
             self.sections.all().map(one).collect()

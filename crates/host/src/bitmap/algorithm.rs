@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The algorithms. Each algorithm is the work of a kernel at a switch, at the return to user land, at ioperm(), at
-//! fork(), at a task's end, and at the fault of an access. They follow Molnar's mail of 2004 and the documentation and
-//! history of Linux.
+//! fork(), at a task's end, and at the fault of an access. The algorithms follow Molnar's mail of 2004, Linux's
+//! documentation and Linux's history.
 
 use std::ops::Range;
 
@@ -17,11 +17,11 @@ pub enum Way {
     CopyAll,
     /// The patch of 2004: a switch copies up to the highest port of the two tasks. The base is always valid.
     CopyUsed,
-    /// Linux 2.6.9 to 5.4: a switch only moves the base beyond the limit. The first access faults, and the
-    /// fault copies unless the TSS still holds this task's bitmap.
+    /// Linux 2.6.9 to 5.4: a switch only moves the base beyond the limit. The first access faults, and the fault
+    /// handler copies the bitmap unless the TSS still holds it.
     Lazy,
-    /// Linux since 5.5: a switch moves the base beyond the limit. The return to user land moves it back, and
-    /// copies if the sequence numbers of the task's bitmap and the TSS differ. fork() shares the bitmap.
+    /// Linux since 5.5: a switch moves the base beyond the limit. The return to user land moves the base back. It also
+    /// copies the bitmap, if the sequence numbers of the task's bitmap and the TSS differ. fork() shares the bitmap.
     Sequence,
 }
 
@@ -29,7 +29,7 @@ pub enum Way {
 pub const WAYS: [Way; 4] = [Way::CopyAll, Way::CopyUsed, Way::Lazy, Way::Sequence];
 
 impl Way {
-    /// Name in tables and JSON.
+    /// Returns the name in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Way::CopyAll => "copy-all",
@@ -39,7 +39,7 @@ impl Way {
         }
     }
 
-    /// Description in words.
+    /// Describes the algorithm in words.
     pub fn what(self) -> &'static str {
         match self {
             Way::CopyAll => "Linux 2.6.8.1: a switch copies all 8 KB",
@@ -55,7 +55,7 @@ impl Way {
 enum Base {
     /// Points to the bitmap.
     Valid,
-    /// Lies beyond the limit: every access faults.
+    /// Lies beyond the limit, so every access faults.
     Invalid,
 }
 
@@ -63,15 +63,15 @@ enum Base {
 struct Tss {
     bitmap: Bitmap,
     base: Base,
-    /// Task whose bitmap the TSS holds (lazy).
+    /// Task whose bitmap the TSS holds. Only [`Way::Lazy`] uses it.
     owner: Option<Task>,
-    /// Number of leading bytes that may permit a port (lazy, sequence).
+    /// Number of leading bytes that may permit a port. Only [`Way::Lazy`] and [`Way::Sequence`] use it.
     used: usize,
-    /// Sequence number of the bitmap in the TSS (sequence); 0 belongs to no bitmap.
+    /// Sequence number of the bitmap in the TSS; 0 belongs to no bitmap. Only [`Way::Sequence`] uses it.
     sequence: u64,
 }
 
-/// A bitmap. With sequence numbers, several tasks may share it.
+/// A bitmap. Under [`Way::Sequence`], several tasks may share a bitmap.
 struct Held {
     bitmap: Bitmap,
     used: usize,
@@ -83,9 +83,9 @@ struct Held {
 pub struct Machine<L> {
     way: Way,
     tss: Tss,
-    /// Bitmaps by number; a free number has `None`.
+    /// Bitmaps by number. An unused number has `None`.
     held: Vec<Option<Held>>,
-    /// Number of each task's bitmap; `None` for a task without a bitmap.
+    /// Number of each task's bitmap. `None` for a task without a bitmap.
     tasks: Vec<Option<usize>>,
     current: Task,
     last_sequence: u64,
@@ -155,7 +155,7 @@ impl<L: Lines> Machine<L> {
         self.tss.base = base;
     }
 
-    /// Does the work of a kernel's switch to a task; `next` may be the running task.
+    /// Does the work of a kernel's switch to the task `next`, which may be the running task.
     pub fn switch(&mut self, next: Task) {
         let before = self.current;
         self.current = next;
@@ -222,7 +222,7 @@ impl<L: Lines> Machine<L> {
         self.tss.base = Base::Valid;
     }
 
-    /// Executes an `in` or `out` of the running program; returns whether it succeeds.
+    /// Executes an `in` or `out` of the running program. Returns whether the instruction succeeds.
     pub fn access(&mut self, port: usize) -> bool {
         if self.permitted(port) {
             return true;
@@ -293,7 +293,8 @@ impl<L: Lines> Machine<L> {
         }
     }
 
-    /// Returns the number of a bitmap that only this task has: its own bitmap, or a new copy of a shared bitmap.
+    /// Returns the number of a bitmap that only this task has. It is the task's own bitmap, or a new copy of a shared
+    /// bitmap.
     fn own(&mut self, task: Task) -> usize {
         let old = self.tasks[task];
         if let Some(number) = old

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Benchmark of the algorithms: two tasks switch back and forth, measured in time and in cache lines.
+//! Benchmark of the algorithms. Two tasks switch back and forth. The benchmark measures time and cache lines.
 //!
 //! The algorithms run on memory of this process, so copies and comparisons take as long as on this machine with warm
-//! caches. The time of faults, interrupts and the switch itself is not included, but the faults of the lazy algorithm
-//! are counted.
+//! caches. The times do not include faults, interrupts and the switch itself. The faults of the lazy algorithm are
+//! counted.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use super::algorithm::{Machine, WAYS, Way};
 use super::memory::{Counted, Lines, Uncounted};
 use base::interrupt;
 
-/// Port in the mail's second line; the accesses use this port, too.
+/// Port in the mail's second line. The accesses use this port, too.
 const LOW: usize = 0x80;
 /// Port in the mail's third line.
 const HIGH: usize = 65535;
@@ -25,7 +25,7 @@ const SECTION_NS: u128 = 100_000;
 /// Numbers of port accesses per turn.
 const ACCESSES: [usize; 3] = [0, 1, 64];
 
-/// A case: the ports of each task. The names come from `host/ioperm.c`.
+/// A case says which ports each task may access. The names of the cases come from `host/ioperm.c`.
 #[derive(Clone, Copy)]
 struct Case {
     name: &'static str,
@@ -36,7 +36,7 @@ struct Case {
 #[derive(Clone, Copy, PartialEq)]
 enum Who {
     Neither,
-    /// Both tasks: the second task inherits the ports through fork().
+    /// Both tasks. The second task inherits the ports through fork().
     Shared,
     First,
     /// Both tasks, each through its own ioperm().
@@ -67,12 +67,12 @@ pub struct Cell {
     pub case: &'static str,
     /// Number of port accesses in each turn of a task that may access ports.
     pub accesses: usize,
-    /// Nanoseconds per switch, port accesses included: one value for each timed section.
+    /// Nanoseconds per switch, port accesses included. Each timed section has one value.
     pub ns: Vec<f64>,
     /// Number of different cache lines of 64 bytes that a switch and its port accesses touch, as a mean over both
     /// tasks.
     pub lines: f64,
-    /// Faults per switch at which the kernel would copy the bitmap, as a mean over both tasks.
+    /// Faults per switch in which the kernel would copy the bitmap, as a mean over both tasks.
     pub faults: f64,
 }
 
@@ -192,7 +192,7 @@ mod tests {
         assert!(find(Way::CopyAll, "port-80", 0).lines >= 256.0);
         assert!(find(Way::CopyUsed, "port-80", 0).lines < 10.0);
         assert!(find(Way::CopyUsed, "port-65535", 0).lines >= 256.0);
-        // Lazy: a task without accesses pays nothing; a task with accesses faults in every turn.
+        // Under the lazy algorithm, a task without accesses pays nothing. A task with accesses faults in every turn.
         assert_eq!(find(Way::Lazy, "own-65535", 0).faults, 0.0);
         assert_eq!(find(Way::Lazy, "own-65535", 64).faults, 1.0);
         assert_eq!(find(Way::Lazy, "one-task-65535", 64).faults, 0.0);

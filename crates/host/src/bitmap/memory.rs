@@ -20,7 +20,7 @@ pub enum Area {
     TssBitmap,
     /// The fields for the bitmap in a task's structure.
     Task(usize),
-    /// The bitmap with this number; its length and sequence number begin at `BYTES`.
+    /// The bitmap with this number. Its length and sequence number begin at `BYTES`.
     Bitmap(usize),
 }
 
@@ -77,7 +77,7 @@ impl Bitmap {
 
     /// Permits or forbids ports.
     pub fn set(&mut self, ports: Range<usize>, permit: bool) {
-        // Whole bytes are set at once; the bits before and after them are set one by one.
+        // Whole bytes are set at once. The bits before and after them are set one by one.
         let whole = ports.start.div_ceil(8)..ports.end / 8;
         if whole.start >= whole.end {
             ports.for_each(|port| self.set_bit(port, permit));

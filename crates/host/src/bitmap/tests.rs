@@ -66,7 +66,7 @@ fn act<L: super::memory::Lines>(machine: &mut Machine<L>, operation: &Operation)
 /// Ports at which errors are likely: ends, borders of bytes and words, the ports of the mail.
 const CRITICAL: [usize; 11] = [0, 7, 8, 63, 64, 0x80, 0x3ff, 0x400, 32767, 65472, 65535];
 
-/// Returns a port for a random number: in three of four cases, a critical port.
+/// Returns a port for a random number. Three of four ports are critical.
 fn port(n: usize) -> usize {
     match n % 4 {
         0 => n / 4 % PORTS,
@@ -95,7 +95,7 @@ fn machines() -> [Machine<Uncounted>; 4] {
     WAYS.map(|way| Machine::new(way, TASKS, Uncounted))
 }
 
-/// Returns the first algorithm that is wrong about a port of the running task, in words.
+/// Describes the first algorithm that is wrong about a port of the running task.
 fn wrong(model: &Model, machines: &mut [Machine<Uncounted>; 4], port: usize) -> Option<String> {
     let wanted = model.permitted[model.current][port];
     let ways = WAYS.iter().zip(machines);
@@ -108,7 +108,7 @@ fn wrong(model: &Model, machines: &mut [Machine<Uncounted>; 4], port: usize) -> 
     ))
 }
 
-/// Runs the operations; returns the first error of an algorithm.
+/// Runs the operations. Returns the first error of an algorithm.
 fn first_wrong(numbers: &[u32]) -> Option<String> {
     let (mut model, mut machines) = (Model::new(), machines());
     for number in numbers {
@@ -156,7 +156,7 @@ fn all_ways_permit_the_same_in_a_million_random_operations() {
     checked.unwrap();
 }
 
-/// Returns the number of lines that a switch to task 1 touches, with the return to user land and an access.
+/// Returns the number of lines that are touched by a switch to task 1, the return to user land and an access.
 fn lines(way: Way, prepare: impl Fn(&mut Machine<Counted>), port: Option<usize>) -> usize {
     let mut machine = Machine::new(way, 2, Counted::default());
     prepare(&mut machine);

@@ -135,7 +135,7 @@ fn item(((raid6, function), samples): ((bool, &str), Vec<f64>)) -> Option<Item> 
     })
 }
 
-/// Returns the log's processor and kernel; rejects a log of several processors.
+/// Returns the log's processor and kernel. Rejects a log of several processors.
 fn about(text: &str) -> Result<String> {
     let values = |key: &'static str, end: &'static str| {
         distinct(text.lines().filter_map(move |line| {

@@ -18,8 +18,8 @@ pub const FORM: Form = Form {
 };
 
 const EXPECTED: &str = "expected T: N (PID) P: I: C: Min: Act: Avg: Max:";
-/// Width of the columns Act and Avg in nanoseconds (-N). In microseconds, the columns are five wide; cyclictest prints
-/// no unit.
+/// Width of the columns Act and Avg if they are in nanoseconds (-N). In microseconds, the columns are five characters
+/// wide. cyclictest prints no unit.
 const WIDTH_OF_NS: usize = 8;
 
 /// Returns whether cyclictest, or another program of rt-tests, prints this line for a thread.
@@ -37,7 +37,8 @@ fn after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     Some(&rest[..blanks + word.len()])
 }
 
-/// Reads a line: number of the thread, its latencies, and whether the columns are as wide as with nanoseconds.
+/// Reads a line. Returns the number of the thread, its latencies, and whether the columns have the width for
+/// nanoseconds.
 fn thread(line: &str) -> Result<(u32, Extremes, bool)> {
     let word = |key: &str| after(line, key).with_context(|| format!("no \"{}\"", key.trim()));
     let number = |key: &str, most: f64| {
@@ -47,7 +48,7 @@ fn thread(line: &str) -> Result<(u32, Extremes, bool)> {
     let us = if in_ns { 1e3 } else { 1.0 };
     let name = word("T:")?.trim();
     let count = number(" C:", MOST_TIMES)?;
-    // The minimum and maximum of a thread that has not woken yet mean nothing.
+    // For a thread that has not woken yet, minimum and maximum mean nothing.
     let latency = |key: &str| match count {
         0.0 => Ok(0.0),
         _ => Ok::<f64, anyhow::Error>(number(key, MOST_US * us)? / us),

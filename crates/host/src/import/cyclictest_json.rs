@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Document of `cyclictest --json FILE`, with or without a histogram (`-h`). It may appear within other output, such as
-//! from `--json=/dev/stdout`. All programs of rt-tests write this form; the document names the program.
+//! Document of `cyclictest --json FILE`, with or without a histogram (`-h`). Other output may surround it, for example
+//! with `--json=/dev/stdout`. All programs of rt-tests write this form. The document names the program.
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::Value;
@@ -62,8 +62,8 @@ fn document(text: &str, line: usize) -> Result<Value> {
     })
 }
 
-/// Rejects documents of other programs. The boards' documents have the typed command line, such as
-/// `beside-load cyclictest -D 5`.
+/// Rejects documents of other programs. The boards' documents have the typed command line in place of the program's
+/// name, such as `beside-load cyclictest -D 5`.
 fn check_program(json: &Value) -> Result<()> {
     let line = ["cmdline:", "cmdline"]
         .iter()
@@ -141,7 +141,7 @@ fn read(json: &Value) -> Result<Machine> {
     Ok(machine)
 }
 
-/// Returns the number with this key in a thread; the number is from 0 to `most`.
+/// Returns the number with this key in a thread. Rejects numbers that are not from 0 to `most`.
 fn number(thread: &Value, key: &str, most: f64) -> Result<f64> {
     let value = thread[key]
         .as_f64()

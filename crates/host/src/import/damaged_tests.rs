@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests with damaged texts: cut off at any place, or with changed bytes. The result is an error or possible figures,
-//! never a panic.
+//! Tests with damaged texts. A text is cut off at any place, or bytes in it are changed. The result is an error or
+//! possible figures, never a panic.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

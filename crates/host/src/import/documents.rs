@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Documents of `warmswitch host`: one, several in a row, or an array.
+//! Documents of `warmswitch host`. A file holds one document, several in a row, or an array of documents.
 
 use anyhow::{Result, bail};
 use serde::Deserialize;
@@ -45,7 +45,7 @@ struct Figure {
     estimate: Estimate,
 }
 
-/// Returns the documents in a text; `None` when the text is something else.
+/// Returns the documents in a text. Returns `None` when the text is something else.
 fn documents(text: &str) -> Option<Vec<Value>> {
     let mut all = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
@@ -131,7 +131,7 @@ impl Machine {
     }
 }
 
-/// Makes the figure of a tool, with the selector of our figures; `None` when no experiment measures it.
+/// Makes the figure of a tool, with the selector of our figures. Returns `None` when no experiment measures the figure.
 fn item(tool: &str, run: &Run, what: &str, figure: &Figure) -> Option<Item> {
     let word = |n: usize| run.command.get(n)?.parse::<u32>().ok();
     let metric = figure.metric.as_str();
@@ -149,7 +149,7 @@ fn item(tool: &str, run: &Run, what: &str, figure: &Figure) -> Option<Item> {
         ("pipe", "round trip") => ("ipc", which(Some("lat-fork"), "lat_fifo", &[])),
         ("pipe", "bandwidth") => ("ipc", which(Some("bw-fork"), "bw_pipe", &[])),
         ("messaging", "time") => ("hackbench", which(None, "time", &[("groups", word(2)?)])),
-        // Word 4 of the command, from 0, is the number of requests per second.
+        // Word 4 of the command, counted from 0, is the number of requests per second.
         ("reply", _) => (
             "packet_reply",
             which(None, metric, &[("request_hz", word(4)?)]),

@@ -13,7 +13,7 @@ pub const OLD_LOG: &str = include_str!("fixtures/dmesg-2.6.22.txt");
 pub const LOG: &str = include_str!("fixtures/dmesg-6.x.txt");
 pub const HACKBENCH: &str = include_str!("fixtures/hackbench.txt");
 pub const LMBENCH: &str = include_str!("fixtures/lmbench-ctx.txt");
-/// Two screens of `rtla timerlat top -u`; the second one shows two processors.
+/// Two screens of `rtla timerlat top -u`. The second screen shows two processors.
 pub const TOP: &str = "\u{1b}c\u{1b}[2;37;40m                     Timer Latency          \u{1b}[0;0;0m\n\
   0 00:00:01   |          IRQ Timer Latency (us)        |         Thread Timer Latency (us)      |    Ret user Timer Latency (us)\n\
 CPU COUNT      |      cur       min       avg       max |      cur       min       avg       max |      cur       min       avg       max\n\
@@ -89,7 +89,7 @@ fn case_13_cyclictests_histogram_text_is_read() {
     assert_eq!(value(&machine, "timer, p50"), 41.0);
     assert_eq!(value(&machine, "timer, p99.9"), 140.0);
     assert_eq!(value(&machine, "timer, max"), 512.0);
-    // The lines printed during the run contain less information than the histogram, so these lines are ignored.
+    // The histogram has more information than the lines printed during the run, so these lines are ignored.
     assert_eq!(
         values(&of(&format!("{PLAIN}{HISTOGRAM}"))),
         values(&machine)
@@ -294,7 +294,7 @@ fn rtlas_top_is_read_by_its_last_screen_and_its_other_forms_are_named() {
     assert_eq!(value(&machine, "timer, task, max"), 120.0);
     let ns = of(&TOP.replace("(us)", "(ns)"));
     assert_eq!(value(&ns, "timer, task, max"), 0.12);
-    // Without -u, rtla takes the time at two places.
+    // Without -u, rtla takes the time at two places only.
     let kernel: String = TOP
         .lines()
         .map(|line| {

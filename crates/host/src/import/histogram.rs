@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Histogram text of `cyclictest -h N`, also from `--histfile`. `warmswitch` exports this format, too
-//! (docs/use/EXPORTS.md).
+//! Histogram text of `cyclictest -h N`, on its output or in the file of `--histfile`. `warmswitch` exports this format,
+//! too (docs/use/EXPORTS.md).
 
 use anyhow::Result;
 

@@ -20,7 +20,7 @@ const SIZE: &str = "\"size=";
 /// Heading of lat_ctx: overhead that is subtracted.
 const OVERHEAD: &str = " ovr=";
 
-/// Lines with one figure: the start of the line, its unit, and the mode and metric of our figure.
+/// Lines with one figure. Each entry has the start of the line, its unit, and the mode and metric of our figure.
 const LINES: [(&str, &str, &str, &str); 3] = [
     ("Pipe latency:", "microseconds", "lat-fork", "lat_fifo"),
     ("Fifo latency:", "microseconds", "lat-vfork", "lat_fifo"),
@@ -54,7 +54,7 @@ fn read(text: &str, first: usize) -> Result<Machine> {
             let Some(kb) = size else { continue };
             machine.items.push(switch(line, kb).map_err(wrong)?);
         } else {
-            // Another heading: the numbers that follow do not belong to lat_ctx.
+            // Under another heading, the numbers do not belong to lat_ctx.
             size = None;
         }
     }

@@ -35,7 +35,7 @@ pub struct Item {
 /// Imported figures of one machine.
 #[derive(Debug, Serialize)]
 pub struct Machine {
-    /// Path of the imported file; empty for text without a file.
+    /// Path of the imported file. Empty for text without a file.
     pub name: String,
     /// The measuring program, and the machine as far as the file names it.
     pub about: String,
@@ -45,9 +45,9 @@ pub struct Machine {
     /// Figures that one of our experiments measures, too.
     #[serde(rename = "figures")]
     pub items: Vec<Item>,
-    /// Speed of memory by size of the working set; empty if the file has none.
+    /// Speed of memory by size of the working set. Empty if the file has none.
     pub memory: Vec<Memory>,
-    /// Notes for the report: figures that are missing, unused, or defined differently from ours.
+    /// Notes for the report. They name figures that are missing, unused, or defined differently from ours.
     pub notes: Vec<String>,
 }
 
@@ -113,7 +113,7 @@ impl Machine {
             .collect()
     }
 
-    /// Makes a section that compares the figures with an experiment's figures; `None` when no figure matches.
+    /// Makes a section that compares the figures with an experiment's figures. Returns `None` when no figure matches.
     pub fn beside(&self, experiment: &str, measured: &[Measured]) -> Option<Part> {
         let items = self.items.iter();
         let items = items.filter(|item| item.experiment == experiment).collect();
@@ -215,7 +215,7 @@ pub fn exactly(value: f64) -> Estimate {
     }
 }
 
-/// Computes the median with its interval; `None` without samples.
+/// Computes the median with its interval. Returns `None` without samples.
 pub fn median(samples: &[f64]) -> Option<Estimate> {
     let s = summarise(samples)?;
     Some(Estimate {

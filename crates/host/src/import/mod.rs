@@ -113,7 +113,7 @@ pub fn bytes_of(bytes: &[u8]) -> Result<Machine> {
     read(&text::of(bytes)?)
 }
 
-/// Reads the results of all programs in a text, each in its first form.
+/// Reads the results of all programs in a text. For each program, reads only the first form in [`FORMS`].
 fn read(text: &str) -> Result<Machine> {
     if let Some(why) = foreign::refused(text) {
         bail!(why);

@@ -18,8 +18,8 @@ pub const FORM: Form = Form {
 
 const TITLE: &str = "# RTLA timerlat histogram";
 
-/// Kinds of columns; the kind nearest to cyclictest comes first: the task of user land, the kernel's thread, the
-/// interrupt.
+/// Kinds of columns: the task of user land, the kernel's thread, the interrupt. The kind that is most like cyclictest
+/// comes first.
 const KINDS: [(&str, &str); 3] = [
     ("Usr-", "timer, task"),
     ("Thr-", "timer, kernel's thread"),
@@ -29,7 +29,7 @@ const KINDS: [(&str, &str); 3] = [
 /// Rows below the histogram.
 const SUMMARY: [&str; 5] = ["over:", "count:", "min:", "avg:", "max:"];
 
-/// Returns the lines with titles; without titles (--no-header), the first row of the summary.
+/// Returns the lines with titles. If there are no titles (--no-header), returns the first row of the summary.
 fn begins(text: &str) -> Vec<usize> {
     let titles = lines_with(text, |line| line.trim_end() == TITLE);
     if !titles.is_empty() {
@@ -134,7 +134,7 @@ fn nearest(columns: &[Column]) -> Result<Machine> {
 }
 
 impl Column {
-    /// Adds a cell of a row. `to_us` is the length of a microsecond in the table's unit.
+    /// Adds a cell of a row. `to_us` is the number of the table's units in a microsecond.
     fn take(&mut self, row: &str, cell: &str, to_us: u32) -> Result<()> {
         // A column without latencies has no minimum, average and maximum.
         if cell == "-" {
@@ -159,7 +159,7 @@ impl Column {
         Ok(())
     }
 
-    /// Adds to a bin. In nanoseconds, several rows belong to one microsecond.
+    /// Adds to a bin. If the table is in nanoseconds, several rows belong to one microsecond.
     fn add(&mut self, us: u32, count: u64) -> Result<()> {
         match self.us.last_mut() {
             Some((last, _)) if *last > us => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Table of `rtla timerlat top`: a row for each processor. For each place where rtla takes the time, a row has the
-//! current latency, the minimum, the average and the maximum. Without `-q`, rtla prints the table again and again; the
+//! Table of `rtla timerlat top`, with a row for each processor. For each place where rtla takes the time, a row has the
+//! current latency, the minimum, the average and the maximum. Without `-q`, rtla prints the table again and again. The
 //! last table counts.
 
 use anyhow::{Context as _, Result, bail};
@@ -37,7 +37,7 @@ fn read(text: &str) -> Result<Machine> {
     let mut titles = lines_with(text, is_title).into_iter().rev();
     let rows_of = |title: usize| {
         let below = lines.iter().enumerate().skip(title);
-        // The names of the columns are between the title and the rows; sums follow the rows.
+        // The names of the columns are between the title and the rows. Sums follow the rows.
         below.skip_while(|(_, line)| !is_row(line) && !is_title(line))
     };
     let has_rows = |title: &usize| rows_of(*title).next().is_some_and(|(_, line)| is_row(line));
@@ -76,15 +76,15 @@ fn read(text: &str) -> Result<Machine> {
     Ok(machine)
 }
 
-/// Returns the count of a row's start, `  0 #12345`: processor and count.
+/// Returns the count from a row's start, `  0 #12345`, which has the processor and the count.
 fn row_start(line: &str) -> Option<&str> {
     let (processor, rest) = line.trim_start().split_once(" #")?;
     processor.parse::<u32>().ok()?;
     rest.split([' ', '|']).next()
 }
 
-/// Reads the values of each place; `None` for a place without values. `us` is the length of a microsecond in the
-/// table's unit.
+/// Reads the values of each place. A place without values gives `None`. `us` is the number of the table's units in a
+/// microsecond.
 fn row(line: &str, us: f64) -> Result<Vec<Option<Extremes>>> {
     let count = text::number(row_start(line).context("expected a processor")?, MOST_TIMES)?;
     let place = |cells: &str| {

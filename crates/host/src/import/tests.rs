@@ -5,7 +5,7 @@ use super::*;
 use results::figures::figure::Measured;
 use results::runs::point::Place;
 
-/// Document of cyclictest 2.40 with two threads; the first thread has latencies beyond its histogram.
+/// Document of cyclictest 2.40 with two threads. The first thread has latencies beyond its histogram.
 const CYCLICTEST: &str = r#"{"file_version": 1, "cmdline:": "cyclictest", "sysinfo": {"machine": "armv5tejl", "release": "6.12.1"},
   "num_threads": 2, "resolution_in_ns": 0, "thread": {
     "0": {"histogram": {"14": 3, "9": 1, "20": 4}, "cycles": 9, "min": 9, "max": 586, "avg": 82.5, "cpu": 0},

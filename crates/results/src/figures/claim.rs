@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Claims of papers and designs about the order or the ratio of two figures. The measured figures
-//! decide whether a claim holds. A claim never changes a measurement.
+//! Claims of papers and designs about the order or the ratio of two figures. The measured figures decide whether a
+//! claim holds. Claims never change measurements.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,8 @@ use crate::runs::point::Place;
 use base::distinct::distinct;
 use base::suggest::did_you_mean;
 
-/// `[[claim]]`: a bound on the ratio or the difference between two figures on one board, with equal axes.
+/// `[[claim]]`: a bound on the ratio or the difference between two figures. Both figures come from one board and have
+/// equal axes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
@@ -35,7 +36,7 @@ pub struct Claim {
     /// Smallest difference `to - of` that the claim allows, in the figures' unit.
     pub less_by: Option<f64>,
     /// Whether each run is compared with the run that has an equal seed and layout. Use this key when both kernels are
-    /// one image with different options.
+    /// one image that runs with different options.
     #[serde(default)]
     pub paired: bool,
     /// Reason, based on counters, why the claim need not hold here. A claim with a reason does not count as failed.
@@ -58,14 +59,14 @@ pub struct Verdict {
     pub quantity: String,
     /// The bound in words: "at most 0.5".
     pub bound: String,
-    /// Whether the claim holds; `None` when there are no figures, or when ranks or intervals do not decide.
+    /// Whether the claim holds. `None` when there are no figures, or when neither ranks nor intervals decide.
     pub holds: Option<bool>,
-    /// The comparison nearest to the bound, or furthest beyond it.
+    /// The comparison that is nearest to the bound. If comparisons are beyond the bound, the furthest of them.
     pub worst: Option<Against>,
     /// Number of comparisons that were judged.
     pub count: usize,
-    /// Number of comparisons left out: the two minima or maxima come from different runs or from
-    /// different numbers of samples.
+    /// Number of comparisons left out. Their two minima or maxima come from different runs or from different numbers of
+    /// samples.
     #[serde(skip_serializing_if = "is_zero")]
     pub uneven: usize,
     /// Reason why the claim need not hold here.
@@ -78,17 +79,17 @@ pub struct Verdict {
 /// Ratio or difference between two measured figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Against {
-    /// Ratio `of / to`, or difference `to - of` in the figures' unit. For pairs: the median.
+    /// Ratio `of / to`, or difference `to - of` in the figures' unit. For pairs, this is the median over all pairs.
     pub value: f64,
-    /// Lowest value that the intervals of both figures allow. For pairs: the lower end of the median's
+    /// Lowest value that the intervals of both figures allow. For pairs, this is the lower end of the median's
     /// interval.
     pub low: f64,
-    /// Highest value that the intervals of both figures allow. For pairs: the upper end of the median's
+    /// Highest value that the intervals of both figures allow. For pairs, this is the upper end of the median's
     /// interval.
     pub high: f64,
-    /// Rank test of the seeds' figures against the bound; `None` with fewer than four seeds, and for pairs.
+    /// Rank test of the seeds' figures against the bound. `None` for pairs, and with fewer than four seeds.
     pub ranks: Option<Ranks>,
-    /// Number of seeds of the figure that has fewer seeds. For pairs: the number of pairs.
+    /// Number of seeds of the figure that has fewer seeds. For pairs, this is the number of pairs.
     pub seeds: usize,
     /// Whether each run was compared with the run that has an equal seed and layout.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
@@ -98,7 +99,7 @@ pub struct Against {
 }
 
 impl Claim {
-    /// Refuses a claim that no figures can decide: a wrong bound, or a selector with unknown names.
+    /// Refuses a claim that no figures can decide, because it has a wrong bound, or a selector with unknown names.
     pub fn check(&self, known: &Selectable) -> Result<()> {
         let bounds = [self.at_most, self.at_least, self.less_by];
         let name = || format!("claim \"{}\"", self.text);
@@ -116,7 +117,7 @@ impl Claim {
         self.to.check(known).with_context(name)
     }
 
-    /// Whether one of the selectors names the key.
+    /// Returns whether one of the selectors names the key.
     fn names(&self, key: fn(&Selector) -> &Option<String>) -> bool {
         key(&self.of).is_some() || key(&self.to).is_some()
     }
@@ -146,7 +147,7 @@ impl Claim {
         };
         let sign = if self.at_most.is_some() { 1.0 } else { -1.0 };
         let count = all.len();
-        // From worst to best: a failed comparison, an open comparison, a comparison that holds.
+        // Order from worst to best: a comparison that fails, a comparison that is open, a comparison that holds.
         let worst = all
             .into_iter()
             .zip(each)
@@ -174,7 +175,8 @@ impl Claim {
         }
     }
 
-    /// Returns all comparisons, the number of comparisons left out as uneven, and the figures' unit.
+    /// Returns all comparisons, the number of comparisons left out, and the figures' unit. Uneven comparisons are left
+    /// out.
     fn comparisons(&self, measured: &[Measured]) -> (Vec<Against>, usize, &'static str) {
         let mut all = Vec::new();
         let mut uneven = 0;
@@ -203,7 +205,7 @@ impl Claim {
         (all, uneven, unit)
     }
 
-    /// Compares two figures; `None` when they have no ratio.
+    /// Compares two figures. Returns `None` when they have no ratio.
     fn against(&self, of: &Measured, to: &Measured) -> Option<Against> {
         let pairs = if self.paired {
             pairs_of(of, to)
@@ -244,7 +246,7 @@ impl Claim {
         })
     }
 
-    /// Compares pair by pair: the median over the pairs, with the median's interval.
+    /// Compares pair by pair. The result is the median over the pairs, with its interval.
     fn in_pairs(&self, of: &Measured, to: &Measured, pairs: &[(f64, f64)]) -> Option<Against> {
         let pairs = pairs.iter();
         let each: Vec<f64> = match self.less_by {
@@ -344,7 +346,7 @@ impl Verdict {
 pub struct PublishedComparison {
     /// Id of the figure in `published/published.toml`.
     pub published: String,
-    /// Selects the measured figures; `None` when the published figure has no measured counterpart.
+    /// Selects the measured figures. `None` when no experiment measures the published quantity.
     pub measured: Option<Selector>,
 }
 
@@ -391,7 +393,7 @@ pub fn pairs<'a>(
     beside.iter().map(pair).collect()
 }
 
-/// Returns the titles of the papers that the figures come from, without duplicates.
+/// Returns the titles of the figures' papers, without duplicates.
 pub fn papers<'a>(pairs: &'a [Pair], published: &'a Published) -> Vec<&'a str> {
     distinct(pairs.iter().map(|pair| published.title(pair.figure)))
 }

@@ -7,7 +7,7 @@ use crate::figures::statistics::Estimate;
 use crate::runs::point::Place;
 use base::distinct::distinct;
 
-/// Seed and code layout of a run: they distinguish the runs of one place.
+/// Seed and code layout of a run. They distinguish the runs of one place.
 pub type Repetition = (u64, u32);
 
 /// A measured figure, with everything that distinguishes it from the other figures of its experiment.
@@ -22,19 +22,20 @@ pub struct Measured {
     pub unit: &'static str,
     /// The figure over all seeds.
     pub value: f64,
-    /// Lower end of the interval. The interval covers the samples of one seed, or the values of several seeds.
+    /// Lower end of the interval. With one seed, it is the interval of the seed's samples. With several seeds, it is
+    /// the interval of their values.
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
-    /// Value of each seed; empty for a recorded figure.
+    /// Value of each seed. Empty for a recorded figure.
     pub seeds: Vec<f64>,
-    /// Seed and layout of each run, in the order of `seeds`; empty for a recorded figure.
+    /// Seed and layout of each run, in the order of `seeds`. Empty for a recorded figure.
     #[serde(skip)]
     pub repetitions: Vec<Repetition>,
     /// Whether the figure is compared with a figure that has more runs, other seeds or more samples.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub uneven: bool,
-    /// Number of samples over all seeds; `None` for a recorded figure.
+    /// Number of samples over all seeds. `None` for a recorded figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
 }

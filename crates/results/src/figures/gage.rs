@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Study of the measurement system (crossed gage R&R by analysis of variance). It splits the variation of all samples
-//! into the part from the measured points and the part from measuring them.
+//! into two parts. One part comes from the measured points, the other part from the measurement itself.
 //!
-//! Parts are the points of an experiment, operators are the seeds, replicates are the samples of a
-//! run. The interaction of part and operator is pooled with the error unless it is larger.
+//! The parts are the points of an experiment, the operators are the seeds, and the replicates are the samples of a run.
+//! The interaction of part and operator is pooled with the error unless it is larger.
 
 use anyhow::{Result, bail};
 use serde::Serialize;
@@ -22,7 +22,7 @@ pub struct Study {
     pub replicates: usize,
     /// Variance between samples of one run, in the metric's unit squared.
     pub repeatability: f64,
-    /// Variance between seeds, in the metric's unit squared; includes the interaction of point and seed.
+    /// Variance between seeds, in the metric's unit squared. It includes the interaction of point and seed.
     pub reproducibility: f64,
     /// Variance between points, in the metric's unit squared.
     pub part_to_part: f64,
@@ -73,7 +73,7 @@ pub fn of_runs(runs: &[Run], kind: &(impl Measures + ?Sized)) -> Result<Study> {
     study(&parts.collect::<Result<Vec<_>>>()?)
 }
 
-/// `samples[part][operator][replicate]`.
+/// Studies `samples[part][operator][replicate]`.
 fn study(samples: &[Vec<Vec<f64>>]) -> Result<Study> {
     let operators = samples.first().map_or(0, Vec::len);
     let first = samples.first().and_then(|part| part.first());

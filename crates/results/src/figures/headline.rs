@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Headlines: the few figures of each experiment that a reader sees first, with the kernels side by side.
+//! Headlines: the few figures of an experiment that a reader sees first. The kernels are side by side.
 
 use std::fmt::Write as _;
 
@@ -51,7 +51,7 @@ impl OfPaper {
 pub struct Line {
     /// Text of the headline.
     pub text: String,
-    /// One figure for each measured kernel, all on one board; the experiment's first kernel comes first.
+    /// One figure for each measured kernel. All figures are from one board. The experiment's first kernel comes first.
     pub figures: Vec<Measured>,
     /// Ratios between the kernels in a paper.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,7 +67,7 @@ pub struct Paper {
     pub title: String,
     /// Board that the paper measured on.
     pub board: String,
-    /// Each later kernel, with the ratio of its published figure to the first kernel's figure.
+    /// Each later kernel, with the ratio of its published figure to the first kernel's published figure.
     pub ratios: Vec<(String, f64)>,
 }
 
@@ -91,7 +91,7 @@ impl Headline {
         Ok(lines)
     }
 
-    /// Returns the ratios of the paper's figures to the paper's figure for the first kernel.
+    /// Returns the ratio of each later kernel's figure in the paper to the first kernel's figure in the paper.
     fn papers(&self, kernels: &[String], published: &Published) -> Result<Option<Paper>> {
         let Some(paper) = &self.paper else {
             return Ok(None);
@@ -227,13 +227,13 @@ impl Line {
     }
 }
 
-/// Metric without a ratio. With few runs, chance decides for which kernel the scheduler's tick falls into a sample.
+/// Metric without a ratio. With few runs, it is chance for which kernel the scheduler's tick falls into a sample.
 const WORST: &str = "max";
 /// Units in which less is better.
 const TIMES: [&str; 4] = ["ns", "us", "ms", "s"];
 
-/// Summarises the lines in one or two sentences. The first sentence gives the first line with times of two kernels. If
-/// a later line has a maximum, the second sentence gives this line, because averages hide the worst case.
+/// Summarises the lines in one or two sentences. The first sentence gives the first line that has times of two kernels.
+/// The second sentence gives the next line with a maximum, if there is one, because averages hide the worst case.
 pub fn sentence(lines: &[&Line]) -> Option<String> {
     let pairs: Vec<PairOf> = lines.iter().filter_map(|line| line.pair()).collect();
     let first = pairs.first()?;
@@ -281,7 +281,7 @@ impl PairOf<'_> {
 }
 
 /// Compares the effect in a paper with the simulated effect, in one sentence. Uses the first line that has published
-/// figures, and adds the figure on the paper's own board, if there is one.
+/// figures. Adds the simulated figure on the paper's own board, if there is one.
 pub fn of_paper(lines: &[&Line]) -> Option<String> {
     let effect = |line: &&Line| {
         let (kernel, theirs) = line.paper.as_ref()?.ratios.first()?;

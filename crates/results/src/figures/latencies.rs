@@ -20,13 +20,13 @@ const QUANTILES: [(&str, f64); 4] = [
 pub struct Latencies {
     /// Latency in nanoseconds and its count, ascending, without empty bins.
     pub ns: Vec<(u64, u64)>,
-    /// Number of latencies beyond the last bin; only the largest is known (`max_ns`).
+    /// Number of latencies beyond the last bin. Of these latencies, only the largest is known (`max_ns`).
     pub overflows: u64,
     /// Largest latency in nanoseconds, overflows included.
     pub max_ns: u64,
     /// Width of a bin in nanoseconds: 1 for exact times.
     pub bin_ns: u64,
-    /// Mean over all latencies, overflows included, as the measuring program prints it.
+    /// Mean over all latencies, overflows included. The measuring program prints it.
     whole_mean_us: f64,
 }
 
@@ -34,7 +34,7 @@ pub struct Latencies {
 pub struct Figure {
     /// Value over all seeds, with its interval.
     pub estimate: Estimate,
-    /// Value of each seed alone, in the unit of `estimate`.
+    /// The values of the single seeds, in the unit of `estimate`.
     pub seeds: Vec<f64>,
 }
 
@@ -55,8 +55,8 @@ impl From<&Series> for Latencies {
 }
 
 impl Latencies {
-    /// Makes a histogram with bins of 1 us from a program's output: bins with counts, number of
-    /// overflows, maximum and mean.
+    /// Makes a histogram with bins of 1 us. The bins, the number of overflows, the maximum and the mean come from a
+    /// program's output.
     pub fn of_bins(us: Vec<(u32, u64)>, overflows: u64, max_us: u32, mean_us: f64) -> Latencies {
         let ns = us.into_iter().map(|(us, n)| (u64::from(us) * 1000, n));
         Latencies {
@@ -98,7 +98,7 @@ impl Latencies {
         us(self.max_ns)
     }
 
-    /// Mean in microseconds: exact, or the program's own average when there are overflows.
+    /// Mean in microseconds. It is exact without overflows. With overflows, it is the average that the program prints.
     pub fn mean(&self) -> f64 {
         if self.overflows > 0 {
             return self.whole_mean_us;
@@ -107,7 +107,7 @@ impl Latencies {
         sum / self.total().max(1) as f64
     }
 
-    /// Standard deviation of the sample in microseconds; 0 for fewer than two latencies.
+    /// Standard deviation of the sample in microseconds. It is 0 for fewer than two latencies.
     fn standard_deviation(&self) -> f64 {
         let mean = self.mean();
         let squares = |(ns, n): &(u64, u64)| (us(*ns) - mean).powi(2) * *n as f64;
@@ -115,8 +115,8 @@ impl Latencies {
         (sum / self.total().saturating_sub(1).max(1) as f64).sqrt()
     }
 
-    /// Returns the quantile `q` with its 95 % interval; `None` when there are too few samples for the interval. The
-    /// interval comes from order statistics (normal approximation of the binomial distribution).
+    /// Returns the quantile `q` with its 95 % interval; Returns `None` when there are too few samples for the interval.
+    /// The interval comes from order statistics (normal approximation of the binomial distribution).
     fn quantile(&self, q: f64) -> Option<Estimate> {
         let n = self.total() as f64;
         let half = 1.96 * (n * q * (1.0 - q)).sqrt();
@@ -150,7 +150,7 @@ pub fn metrics() -> Vec<&'static str> {
     ["min", "avg", "max"].into_iter().chain(quantiles).collect()
 }
 
-/// Computes each statistic over all seeds; `None` for a statistic that needs more samples.
+/// Computes each statistic over all seeds. A statistic is `None` if it needs more samples.
 pub fn figures(all: &[Latencies]) -> Vec<(&'static str, Option<Figure>)> {
     let whole = Latencies::merged(all);
     let each = |of: fn(&Latencies) -> f64| Some(over_seeds(of(&whole), all.iter().map(of)));
@@ -159,7 +159,7 @@ pub fn figures(all: &[Latencies]) -> Vec<(&'static str, Option<Figure>)> {
         let seeds = all.iter();
         let seeds = seeds.map(|l| l.at_rank((l.total() as f64 * q).ceil()));
         let estimate = whole.quantile(q)?;
-        // Samples of one seed are not repetitions, so the interval comes from order statistics.
+        // Samples of one seed are not repetitions, so order statistics give the interval.
         Some(match all {
             [_] => Figure {
                 estimate,
@@ -180,8 +180,8 @@ pub fn figures(all: &[Latencies]) -> Vec<(&'static str, Option<Figure>)> {
     figures
 }
 
-/// Adds an interval to a value over all seeds: the 95 % interval of the seeds' median, widened to contain the value.
-/// With fewer than six seeds, the interval is their range.
+/// Adds an interval to a value over all seeds. It is the 95 % interval of the seeds' median, widened to contain the
+/// value. With fewer than six seeds, it is the range of their values.
 pub fn over_seeds(value: f64, seeds: impl Iterator<Item = f64>) -> Figure {
     let seeds: Vec<f64> = seeds.collect();
     let Some(of_median) = statistics::summarise(&seeds) else {

@@ -19,7 +19,7 @@ pub struct OfSeries {
     pub place: Place,
     /// All latencies of the series.
     pub latencies: Latencies,
-    /// Number of requests and number of answers; `None` when a guest measures.
+    /// Number of requests and number of answers. `None` when the guest itself measures.
     pub answers: Option<(u64, u64)>,
 }
 
@@ -44,18 +44,18 @@ pub trait Measures {
         false
     }
 
-    /// Repeated samples of each metric; empty for latencies. A gage study takes the first metric.
+    /// Repeated samples of each metric. Empty for latencies. A gage study takes the first metric.
     fn samples(&self, _run: &Run) -> Vec<Samples> {
         Vec::new()
     }
 
-    /// Latencies of each series; empty for repeated samples.
+    /// Latencies of each series. Empty for repeated samples.
     fn latencies(&self, _run: &Run) -> Vec<OfSeries> {
         Vec::new()
     }
 }
 
-/// Runs of one place: they differ only in seed and layout.
+/// Runs of one place, which differ only in seed and layout.
 pub struct Repeated<'a> {
     /// Board, kernel, mode and axes that the runs have in common.
     pub place: Place,
@@ -84,7 +84,7 @@ struct SeriesLatencies {
     place: Place,
     repetitions: Vec<Repetition>,
     seeds: Vec<Latencies>,
-    /// Number of requests and number of answers of each run; empty when a guest measures.
+    /// Number of requests and number of answers of each run. Empty when a guest measures.
     answers: Vec<(u64, u64)>,
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figures computed from runs: statistics, measured values, claims, published figures, and
-//! comparisons of kernels.
+//! Figures computed from runs: statistics, measured values, claims, published figures, and comparisons of kernels.
 
 pub mod claim;
 pub mod figure;

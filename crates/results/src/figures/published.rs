@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figures from the papers, and the back-of-envelope estimate, read from `published/`. They are compared with measured
-//! figures and never change them.
+//! Figures from the papers, and the back-of-envelope estimate. Both are read from `published/` and compared with
+//! measured figures. They never change a measured figure.
 
 use std::collections::BTreeMap;
 
@@ -25,13 +25,13 @@ pub struct Figure {
     /// Place in the paper: "Table 2".
     #[serde(rename = "where")]
     pub place: String,
-    /// Board or machine of the measurement; empty when the paper does not name it.
+    /// Board or machine of the measurement. Empty when the paper does not name it.
     #[serde(default)]
     pub board: String,
-    /// Kernel or condition of the measurement: "plain"; empty when the paper does not name it.
+    /// Kernel or condition of the measurement: "plain". Empty when the paper does not name it.
     #[serde(default)]
     pub variant: String,
-    /// Command line of the measuring program; empty when the paper does not give it.
+    /// Command line of the measuring program. Empty when the paper does not give it.
     #[serde(default)]
     pub command: String,
     /// Measured quantity: "scheduling latency".
@@ -40,7 +40,7 @@ pub struct Figure {
     /// Statistic of the metric: "min", "avg", "stddev".
     #[serde(default)]
     pub stat: String,
-    /// Value in `unit`; `None` when the paper has only a plot.
+    /// Value in `unit`. `None` when the paper has only a plot.
     pub value: Option<f64>,
     /// Unit of the value: "us".
     #[serde(default)]
@@ -53,7 +53,7 @@ pub struct Figure {
     /// Remark for readers; may be empty.
     #[serde(default)]
     pub note: String,
-    /// Load that ran alongside the measuring program; empty when the paper does not name it.
+    /// Load that ran alongside the measuring program. Empty when the paper does not name it.
     #[serde(default)]
     pub load: String,
 }
@@ -85,7 +85,7 @@ impl Figure {
 pub struct Source {
     /// Title, with authors, place and year as far as they are known.
     pub title: String,
-    // The following keys are for readers of the file; the program does not use them.
+    // The following keys are for readers of the file. The program does not use them.
     #[serde(rename = "file")]
     _file: String,
     #[serde(rename = "board")]
@@ -103,7 +103,7 @@ pub struct Source {
 #[serde(deny_unknown_fields)]
 pub struct Published {
     format: u32,
-    /// Papers by key; [`Figure::source`] names the key.
+    /// Papers by key. [`Figure::source`] names a key.
     pub source: BTreeMap<String, Source>,
     /// All published figures, in the order of the file.
     #[serde(rename = "m")]

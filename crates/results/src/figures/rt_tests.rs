@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Histogram text of rt-tests: the output of `cyclictest -h N`, with or without `--histofall`, for all threads.
+//! Histogram text of rt-tests, as `cyclictest -h N` prints it for all threads, with or without `--histofall`.
 
 use anyhow::{Context as _, Result, bail};
 
@@ -12,7 +12,7 @@ const MOST_TIMES: u64 = 1_000_000_000_000;
 pub struct Thread {
     /// Microseconds and count of each bin, in ascending order, without empty bins.
     pub us: Vec<(u32, u64)>,
-    /// Number of latencies beyond the last bin; only the largest is known (`max_us`).
+    /// Number of latencies beyond the last bin. Of these latencies, only the largest is known (`max_us`).
     pub overflows: u64,
     /// Largest latency in microseconds, overflows included.
     pub max_us: u32,
@@ -59,7 +59,7 @@ impl Summary {
     }
 }
 
-/// Reads the first histogram of the text; returns the threads that woke at least once.
+/// Reads the first histogram of the text. Returns the threads that woke at least once.
 pub fn read(text: &str) -> Result<Vec<Thread>> {
     let mut rows: Vec<(u32, Vec<u64>)> = Vec::new();
     let mut summary = Summary::default();
@@ -113,7 +113,7 @@ fn threads(rows: &[(u32, Vec<u64>)], summary: &Summary) -> Result<Vec<Thread>> {
         wanted(&summary.overflows, "Histogram Overflows")?,
     );
     let count = min.len();
-    // If there is one more value than threads, the last value is for all threads.
+    // An additional value after the threads' values is for all threads together.
     let fits = |n: usize| n == count || n == count + 1;
     if avg.len() != count || !fits(max.len()) || !fits(overflows.len()) {
         bail!("the lines below the histogram disagree: one is of {count} threads, another is not");
@@ -136,7 +136,7 @@ fn threads(rows: &[(u32, Vec<u64>)], summary: &Summary) -> Result<Vec<Thread>> {
         let bins = rows.iter().map(|(us, row)| (*us, row[n]));
         let microseconds = |value: u64| u32::try_from(value).context("a latency is above an hour");
         let us: Vec<(u32, u64)> = bins.filter(|(_, count)| *count > 0).collect();
-        // The minimum and maximum of a thread that never woke mean nothing.
+        // For a thread that never woke, minimum and maximum mean nothing.
         if us.is_empty() && overflows[n] == 0 {
             continue;
         }
@@ -156,7 +156,7 @@ fn threads(rows: &[(u32, Vec<u64>)], summary: &Summary) -> Result<Vec<Thread>> {
     Ok(woke)
 }
 
-/// Whether the count for all threads, if there is one, is the sum of the threads' counts.
+/// Returns whether the count for all threads is the sum of the threads' counts. Returns true if there is no such count.
 fn sums(row: &[u64], count: usize) -> bool {
     row.get(count)
         .is_none_or(|all| row[..count].iter().sum::<u64>() == *all)
@@ -184,7 +184,7 @@ fn check(thread: &Thread, min: u64, total: Option<u64>) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// Two threads of rt-tests 1.x; the second has a latency beyond the bins.
+    /// Two threads of rt-tests 1.x. The second thread has a latency beyond the bins.
     const TWO: &str = "# /dev/cpu_dma_latency set to 0us\n# Histogram\n000000 000000\t000000\n000001 000003\t000000\n\
         000002 000001\t000009\n# Total: 000000004 000000009\n# Min Latencies: 00001 00002\n\
         # Avg Latencies: 00001 00007\n# Max Latencies: 00002 00050\n# Histogram Overflows: 00000 00001\n\

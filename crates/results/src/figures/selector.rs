@@ -23,7 +23,7 @@ pub struct Selector {
     pub series: Option<String>,
     /// Name of the metric.
     pub metric: Option<String>,
-    /// Values of axes; other axes may have any value.
+    /// Values of axes. Other axes may have any value.
     #[serde(default)]
     pub at: BTreeMap<String, u32>,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sides of a comparison. Sides are even when they have equal seeds and about equally many samples; figures of uneven
+//! Sides of a comparison. Sides are even when they have equal seeds and about equally many samples. Figures of uneven
 //! sides are marked. A maximum grows with the number of samples, so minima and maxima of uneven sides have no ratio.
 
 use crate::figures::figure::{Measured, Repetition};
@@ -9,7 +9,7 @@ use crate::runs::point::Place;
 /// Metrics that depend on the number of samples.
 const EXTREMES: [&str; 2] = ["min", "max"];
 
-/// Largest difference between two numbers of samples that count as equal, as a share of the larger number. A guest that
+/// Two numbers of samples count as equal if they differ by at most this share of the larger number. A guest that
 /// measures for a fixed time does not always take the same number of samples.
 const AS_MANY: f64 = 0.1;
 
@@ -18,8 +18,9 @@ pub fn is_extreme(metric: &str) -> bool {
     EXTREMES.contains(&metric)
 }
 
-/// Whether two figures have equal repetitions and, for a minimum or maximum of one mode, about equally many samples. A
-/// recorded figure has no repetitions and no number of samples: such a figure counts as even.
+/// Whether two figures are even: they have equal repetitions. A minimum and a maximum also need about equally many
+/// samples, if the modes are equal. A recorded figure has no repetitions and no number of samples, so it counts as
+/// even.
 pub fn even(one: &Measured, other: &Measured) -> bool {
     same_repetitions(one, other)
         && (!is_extreme(one.metric)
@@ -45,7 +46,7 @@ fn sorted(m: &Measured) -> Vec<Repetition> {
     all
 }
 
-/// Returns `of / to`; `None` for minima and maxima of uneven sides, and when `to` is 0.
+/// Returns `of / to`. Returns `None` for minima and maxima of uneven sides, and when `to` is 0.
 pub fn ratio(of: &Measured, to: &Measured) -> Option<f64> {
     let comparable = even(of, to) || !is_extreme(of.metric);
     (comparable && to.value != 0.0).then(|| of.value / to.value)
@@ -58,8 +59,8 @@ fn are_sides(one: &Measured, other: &Measured) -> bool {
         && one.place.axes == other.place.axes
 }
 
-/// Marks a figure when a compared figure has more runs, as many runs with other seeds, or more samples. Returns a
-/// warning for each place.
+/// Marks a figure when a compared figure has more runs, an equal number of runs with other seeds, or more samples.
+/// Returns a warning for each place.
 pub fn mark(measured: &mut [Measured]) -> Warnings {
     let mut warnings = Warnings::default();
     let mut warned = Vec::new();

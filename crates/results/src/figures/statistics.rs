@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Summaries of raw samples: medians with intervals that assume no distribution.
 //!
-//! The interval of a median comes from order statistics: the number of samples below the median has a binomial
+//! The interval of a median comes from order statistics, because the number of samples below the median has a binomial
 //! distribution. The interval of a difference between medians comes from the bootstrap. The seed of the bootstrap is
 //! fixed, so that a table is a pure function of its runs.
 
@@ -12,7 +12,7 @@ const CONFIDENCE: f64 = 0.95;
 /// Number of bootstrap draws. With this number, the ends of the interval are accurate to about 1 % of its width.
 const DRAWS: usize = 2000;
 
-/// Summary of a sample; all values but `count` and `coverage` are in the unit of the sample.
+/// Summary of a sample. All values except `count` and `coverage` are in the unit of the sample.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Number of values.
@@ -27,7 +27,7 @@ pub struct Summary {
     pub low: f64,
     /// Upper end of the interval of the median.
     pub high: f64,
-    /// Coverage of the interval, 0 to 1: under 0.95 with fewer than six values.
+    /// Coverage of the interval, from 0 to 1. It is below 0.95 with fewer than six values.
     pub coverage: f64,
 }
 
@@ -42,7 +42,7 @@ pub struct Estimate {
     pub high: f64,
 }
 
-/// Returns the median; `None` without samples.
+/// Returns the median. Returns `None` without samples.
 pub fn median(samples: &[f64]) -> Option<f64> {
     let sorted = sorted(samples);
     let n = sorted.len();
@@ -53,7 +53,7 @@ pub fn median(samples: &[f64]) -> Option<f64> {
     }
 }
 
-/// Summarises the samples; `None` without samples.
+/// Summarises the samples. Returns `None` without samples.
 pub fn summarise(samples: &[f64]) -> Option<Summary> {
     let sorted = sorted(samples);
     let n = sorted.len();
@@ -70,8 +70,8 @@ pub fn summarise(samples: &[f64]) -> Option<Summary> {
     })
 }
 
-/// Returns the values that a figure is made of: the samples of one seed, or the medians of several
-/// seeds. Samples of one run share its memory layout, so they are not repetitions.
+/// Returns the values that a figure is made of. With one seed, they are its samples. With several seeds, they are the
+/// seeds' medians. Samples of one run share its memory layout, so they are not repetitions.
 pub fn repetitions(seeds: &[Vec<f64>]) -> Vec<f64> {
     match seeds {
         [one] => one.clone(),
@@ -97,15 +97,15 @@ pub fn median_difference(a: &[f64], b: &[f64]) -> Option<Estimate> {
 
 /// A difference is significant when its p-value is below this value.
 pub const SIGNIFICANT: f64 = 0.05;
-/// Smallest group for a rank test: with fewer values in each group, no order of ranks is significant.
+/// Smallest group for a rank test. With fewer values in each group, no order of ranks is significant.
 pub const FEWEST: usize = 4;
 
 /// Result of a rank test of two groups.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ranks {
-    /// Share of pairs in which the value of the first group is lower; a tie counts half.
+    /// Share of pairs in which the value of the first group is lower. A tie counts half.
     pub lower: f64,
-    /// Two-sided p-value: probability that the ranks are at least this uneven if the groups do not differ.
+    /// Two-sided p-value. It is the probability of ranks that are at least this uneven, if the groups do not differ.
     pub p: f64,
 }
 
@@ -154,7 +154,7 @@ pub fn ranks(a: &[f64], b: &[f64]) -> Option<Ranks> {
     })
 }
 
-/// Returns the range as a share of the median; 0 for a median of 0.
+/// Returns the range as a share of the median. Returns 0 for a median of 0.
 pub fn spread(samples: &[f64]) -> f64 {
     match summarise(samples) {
         Some(s) if s.median != 0.0 => (s.max - s.min) / s.median.abs(),
@@ -260,7 +260,7 @@ mod tests {
         let r = ranks(&[1.0, 2.0, 3.0, 4.0, 7.0], &[5.0, 6.0, 8.0, 9.0]).unwrap();
         assert!((r.p / 2.0 - 4.0 / 126.0).abs() < 1e-12, "{}", r.p);
         assert_eq!(r.lower, 0.9);
-        // Middle ranks 1.5 1.5 | 3 4: of the 6 choices of two, 1 is as low and 1 as high.
+        // Middle ranks 1.5 1.5 | 3 4. Of the 6 choices of two ranks, one is as low as this one, and one is as high.
         let r = ranks(&[1.0, 1.0], &[2.0, 3.0]).unwrap();
         assert!((r.p - 2.0 / 6.0).abs() < 1e-12, "{}", r.p);
         let even = ranks(&[2.0; 3], &[2.0; 4]).unwrap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rank tests of each kernel against the first kernel: whether a figure is lower, and how certain this is. One seed is
-//! one repetition, regardless of the number of samples in its run.
+//! Rank tests of each kernel against the first kernel. They say whether a figure is lower, and how certain the answer
+//! is. Each seed is one repetition, however many samples its run has.
 
 use serde::Serialize;
 
@@ -30,7 +30,7 @@ pub struct Versus {
     pub ranks: Ranks,
 }
 
-/// Tests every figure that has enough seeds; warns if there are several seeds, but too few for a test.
+/// Tests every figure that has enough seeds. Warns if there are several seeds, but too few for a test.
 pub fn versus(measured: &[Measured]) -> (Vec<Versus>, Warnings) {
     let mut all = Vec::new();
     let mut most = 1;
@@ -76,7 +76,7 @@ pub fn versus(measured: &[Measured]) -> (Vec<Versus>, Warnings) {
     (all, warnings)
 }
 
-/// Returns the caption of the tests; `None` without tests.
+/// Returns the caption of the tests. Returns `None` without tests.
 pub fn caption(all: &[Versus]) -> Option<String> {
     let first = all.first()?;
     let base = short_kernel(&first.base);

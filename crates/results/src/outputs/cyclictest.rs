@@ -65,7 +65,7 @@ impl OutputKind for Cyclictest {
 struct Histogram {
     /// Microseconds and count of each bin, ascending, without empty bins.
     us: Vec<(u32, u64)>,
-    /// Number of latencies beyond the last bin; only the largest is known (`max_us`).
+    /// Number of latencies beyond the last bin. Of these latencies, only the largest is known (`max_us`).
     overflows: u64,
     max_us: u32,
     /// Average as the program prints it.
@@ -129,8 +129,8 @@ fn file_stem(run: &Run) -> String {
     parts.join("-").replace('/', "-")
 }
 
-/// Document of `cyclictest --json` of rt-tests 2.4, with its two keys that end in a colon. Values that
-/// a run does not keep are empty.
+/// Document that `cyclictest --json` of rt-tests 2.4 writes. Two of its keys end in a colon. Values that a run does not
+/// keep are empty.
 #[derive(Serialize)]
 struct Document<'a> {
     file_version: u32,
@@ -198,7 +198,7 @@ fn rt_tests_json(run: &Run, h: &Histogram) -> String {
         resolution_in_ns: 0,
         thread: [(0, thread)].into(),
     };
-    // Serialisation cannot fail: all keys are numbers or text, all values are finite.
+    // Serialisation cannot fail, because all keys are numbers or text, and all values are finite.
     serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
 }
 
@@ -212,8 +212,7 @@ fn average(h: &Histogram) -> f64 {
     printed.parse().expect("a formatted number parses")
 }
 
-/// Formats the histogram text of `cyclictest -q -h N`, without the lines at its end that list the
-/// cycles of overflows.
+/// Formats the histogram text of `cyclictest -q -h N`. Leaves out the last lines, which list the cycles of overflows.
 fn rt_tests_text(run: &Run, h: &Histogram) -> String {
     let counts: BTreeMap<u32, u64> = h.us.iter().copied().collect();
     let last = counts.keys().last().map_or(0, |us| us + 1);

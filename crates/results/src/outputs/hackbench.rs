@@ -60,7 +60,7 @@ impl OutputKind for Hackbench {
     }
 }
 
-/// Draws the ratio of each kernel's time to the first kernel's time, over the first kernel's switches per message.
+/// Draws the ratio of each kernel's time to the first kernel's time, against the first kernel's switches per message.
 /// Returns `None` if the workload does not count switches.
 fn gains(runs: &[&Run], board: &str) -> Result<Option<Chart>> {
     let median_of = |run: &Run| {

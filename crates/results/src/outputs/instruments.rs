@@ -80,7 +80,7 @@ fn series(run: &Run) -> &[Series] {
     run.seen.as_ref().map_or(&[], |seen| &seen.series)
 }
 
-/// Draws the share of answered pulses over the frequency.
+/// Draws the share of answered pulses against frequency.
 fn rates(runs: &[&Run], board: &str) -> Result<Option<Chart>> {
     let mut rates = Vec::new();
     for run in runs {
@@ -134,7 +134,7 @@ fn shares(steps: &[(u32, u64, u64)]) -> Vec<(f64, f64)> {
     sums.map(|(hz, sum)| (f64::from(hz), share(sum))).collect()
 }
 
-/// Draws a line for each series: share of answered pulses in percent, over pulses per second.
+/// Draws a line for each series: the share of answered pulses in percent, against pulses per second.
 fn answers(series: &[(String, Vec<(f64, f64)>)], board: &str) -> Result<String> {
     let highest = series.iter().flat_map(|(_, line)| line);
     let highest = highest.map(|(hz, _)| *hz).fold(1.0, f64::max);

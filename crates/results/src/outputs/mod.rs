@@ -43,12 +43,12 @@ pub trait OutputKind: Measures + Sync {
     /// Name of the kind in `workload.toml`.
     fn name(&self) -> &'static str;
 
-    /// Whether instruments measure; the guest's output is then ignored.
+    /// Whether instruments measure. The guest's output is then ignored.
     fn by_instruments(&self) -> bool {
         false
     }
 
-    /// Parses the output of a run; refuses incomplete output.
+    /// Parses the output of a run. Refuses incomplete output.
     fn json(&self, run: &Run) -> Result<Value>;
 
     /// Draws charts of one board's runs.
@@ -93,7 +93,7 @@ pub trait OutputKind: Measures + Sync {
         Ok(Vec::new())
     }
 
-    /// Checks the measurement itself; each warning says what to do.
+    /// Checks the measurement itself. Each warning says what to do.
     fn warnings(&self, _runs: &[Run], _papers: &Papers) -> Warnings {
         Warnings::default()
     }

@@ -10,8 +10,8 @@ use crate::runs::point::{Place, short_kernel};
 pub const CAPTION: &str = "Boards side by side. In brackets: ratio to the first board. A table \
                            \"against\" a kernel has the ratio to that kernel on the same board.";
 
-/// Makes two tables: the figures of each kernel with their ratio to the first board, and each kernel's
-/// ratio to the first kernel on each board. A table without rows is left out.
+/// Makes two tables. The first has the figures of each kernel, with their ratio to the first board. The second has each
+/// kernel's ratio to the first kernel on the board. A table without rows is left out.
 pub fn side_by_side(measured: &[Measured]) -> Vec<Grid> {
     let boards = boards(measured);
     if boards.len() < 2 {
@@ -39,13 +39,13 @@ pub fn side_by_side(measured: &[Measured]) -> Vec<Grid> {
 
 fn headings(words: &[&str], boards: &[&str]) -> Vec<String> {
     let all = words.iter().chain(boards);
-    // The name of a changed board is long, so each change gets a line.
+    // The name of a changed board is long, so each change gets a line of its own.
     all.map(|word| word.replace('+', "\n+")).collect()
 }
 
 /// One figure on each board.
 struct Row<'a> {
-    /// The figure of each board; `None` for a board without it.
+    /// The figure of each board. `None` for a board without it.
     boards: Vec<Option<&'a Measured>>,
 }
 

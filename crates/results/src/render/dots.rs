@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chart of series with few values: each value is a dot, the median is a bar.
+//! Chart of series with few values. Each value is a dot, and the median is a bar.
 
 use std::ops::Range;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exceedance chart: the share of latencies above x, on two logarithmic axes. It shows the tail, which a histogram
-//! hides.
+//! Exceedance chart: the share of latencies above x, on two logarithmic axes. The chart shows the tail of the
+//! distribution, which a histogram hides.
 
 use anyhow::Result;
 use plotters::prelude::*;
@@ -92,7 +92,8 @@ fn draw(area: &Area, lines: &[(&String, Line)], hover: &mut Hover) -> Result<()>
     Ok(())
 }
 
-/// Returns the steps of the line. The line ends at the maximum, with the share of the latencies equal to it.
+/// Returns the steps of the line. The line ends at the maximum. The last step has the share of the latencies that equal
+/// the maximum.
 fn line(l: &Latencies) -> Line {
     let total = l.total().max(1) as f64;
     let mut above = l.total();

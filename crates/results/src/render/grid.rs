@@ -11,7 +11,7 @@ use base::terminal;
 
 /// Longest line of prose, in characters.
 const WIDTH: usize = 100;
-/// Largest share of a terminal's width for columns of words next to columns of numbers, in percent.
+/// Columns of words next to columns of numbers may take at most this share of a terminal's width, in percent.
 const WORDS_PERCENT: usize = 55;
 /// Width of a column's border and blanks, in characters.
 const FRAME: usize = 3;
@@ -19,9 +19,9 @@ const FRAME: usize = 3;
 /// A table for the terminal and the report.
 #[derive(Clone, Default)]
 pub struct Grid {
-    /// Number of leading columns that hold words; numbers follow.
+    /// Number of leading columns that hold words. The other columns hold numbers.
     pub texts: usize,
-    /// Heading of each column; a line feed precedes the unit.
+    /// Heading of each column. A line feed separates the unit.
     pub headings: Vec<String>,
     /// Cells of each row, one for each column.
     pub rows: Vec<Vec<String>>,
@@ -43,7 +43,7 @@ impl Grid {
     }
 
     /// Fits the table into `width` characters. Words that are equal in all rows move above the table, and other words
-    /// are broken. Columns of numbers that do not fit follow in a second table, with the words repeated.
+    /// are broken. Columns of numbers that do not fit move to further tables, which repeat the words.
     fn within(&self, width: usize) -> String {
         let all: Vec<usize> = (0..self.headings.len()).collect();
         if self.natural(&all) <= width {
@@ -71,7 +71,7 @@ impl Grid {
         text + &drawn.collect::<Vec<_>>().join("\n")
     }
 
-    /// Distributes the columns of numbers over tables, each with the columns of words.
+    /// Distributes the columns of numbers over tables. Each table also has the columns of words.
     fn panels(&self, words: &[usize], width: usize) -> Vec<Vec<usize>> {
         let least: usize = words.iter().map(|n| self.word(*n) + FRAME).sum();
         let natural: usize = words.iter().map(|n| self.width(*n) + FRAME).sum();
@@ -167,7 +167,7 @@ impl fmt::Display for Grid {
     }
 }
 
-/// Makes a table of figures: a row for each place, a column for each metric.
+/// Makes a table of figures. Each place has a row, and each metric has a column.
 pub fn figures<'a>(measured: impl IntoIterator<Item = &'a Measured> + Clone) -> Grid {
     let mut metrics: Vec<(&str, &str)> = Vec::new();
     let mut places: Vec<&Place> = Vec::new();

@@ -10,7 +10,7 @@ use plotters::prelude::*;
 use crate::figures::latencies::Latencies;
 use crate::render::plot::{COLOURS, SIZE, drawing, keys, tick, titled};
 
-/// Largest number of points in a line for which each point is drawn as a dot.
+/// A line with at most this number of points shows each point as a dot.
 const FEW: usize = 20;
 
 /// Draws a latency histogram for each series.

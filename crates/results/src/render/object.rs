@@ -37,7 +37,7 @@ struct Found {
 }
 
 impl Found {
-    /// Adds all entries of an object; `prefix` precedes their names.
+    /// Adds all entries of an object. `prefix` precedes their names.
     fn take(&mut self, object: &Map<String, Value>, prefix: &str) {
         for (key, value) in object {
             let name = format!("{prefix}{}", key.replace('_', " "));
@@ -53,7 +53,7 @@ impl Found {
         }
     }
 
-    /// Adds an object of numbers to the table of objects with equal keys and unit.
+    /// Adds an object of numbers to the table of objects that have equal keys and an equal unit.
     fn together(&mut self, name: &str, object: &Map<String, Value>) {
         let entries = entries(object);
         let keys: Vec<String> = entries.iter().map(|(key, _)| key.to_string()).collect();
@@ -73,8 +73,8 @@ impl Found {
     }
 }
 
-/// Returns the entries of an object: first the entries of a distribution, in the order of its columns, then the other
-/// entries by name.
+/// Returns the entries of an object. The entries of a distribution come first, in the order of its columns. The other
+/// entries follow, ordered by name.
 fn entries(object: &Map<String, Value>) -> Vec<(&str, &Value)> {
     let place = |key: &str| SPREAD.iter().position(|known| *known == key);
     let mut entries: Vec<(&str, &Value)> = object.iter().map(|(k, v)| (k.as_str(), v)).collect();

@@ -80,7 +80,7 @@ pub struct Key {
     pub name: String,
     /// Colour of the lines or bars that the entry stands for.
     pub colour: RGBColor,
-    /// Marker of the points; `None` draws a rectangle in the colour.
+    /// Marker of the points. `None` draws a rectangle in the colour.
     pub marker: Option<Marker>,
 }
 
@@ -95,7 +95,7 @@ pub fn keys(names: &[String], colours: &[RGBColor]) -> Vec<Key> {
     names.iter().zip(colours).map(key).collect()
 }
 
-/// Draws a title and, below it, the legend, so that the legend covers no curve. Returns the rest of the area.
+/// Draws a title, and the legend below the title, where it covers no curve. Returns the rest of the area.
 pub fn titled<'a>(root: &Area<'a>, title: &str, keys: &[Key]) -> Result<Area<'a>> {
     const LEFT: i32 = 65;
     let root = root.titled(title, ("sans-serif", 16)).map_err(drawing)?;
@@ -126,7 +126,7 @@ pub fn titled<'a>(root: &Area<'a>, title: &str, keys: &[Key]) -> Result<Area<'a>
     Ok(rest)
 }
 
-/// Values that a browser shows at the mouse pointer: rectangles in pixels of the whole chart, and texts.
+/// Values that a browser shows at the mouse pointer. Each has a rectangle, in pixels of the whole chart, and a text.
 #[derive(Default)]
 pub struct Hover(Vec<([i32; 4], String)>);
 

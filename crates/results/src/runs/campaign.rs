@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Campaigns on disk: `out/campaigns/EXPERIMENT/KEY.json` lists the runs in the plan's order. Tables and reports
-//! therefore need no hashes of the current inputs. The file `last` names the last campaign.
+//! Campaigns on disk. `out/campaigns/EXPERIMENT/KEY.json` lists the runs in the plan's order. Tables and reports find
+//! the runs by this list, so they need no hashes of the current inputs. The file `last` names the last campaign.
 //!
 //! Each choice of options has a separate campaign ([`Selection::key`]). A campaign shows only its own points, even if
 //! other runs of the experiment are stored.
@@ -97,7 +97,7 @@ impl Campaign {
         let keys = keys(experiment);
         let last = || {
             let text = paths::read_if_there(&folder(experiment).join(LAST))?;
-            // The named campaign may have been removed.
+            // The campaign that `last` names may have been removed.
             anyhow::Ok(text.filter(|key| keys.contains(key)))
         };
         let key = match asked {
@@ -124,8 +124,8 @@ impl Campaign {
         bail!("{named} has no runs of `{command}` yet: run it, or use stored runs with {others}")
     }
 
-    /// Loads the campaign of the experiment's own plan. Returns `None` if there was none, or if none of its runs is
-    /// left.
+    /// Loads the campaign of the experiment's own plan. Returns `None` if there is no such campaign, or if none of its
+    /// runs is left.
     pub fn of_own_plan(experiment: &str, quick: bool) -> Result<Option<(Campaign, Vec<Run>)>> {
         read(experiment, &Selection::own_plan(quick).key())
     }
@@ -136,7 +136,7 @@ impl Campaign {
     }
 }
 
-/// Reads a campaign with its stored runs. Returns `None` if there was none, or if none of its runs is left.
+/// Reads a campaign with its stored runs. Returns `None` if there is no such campaign, or if none of its runs is left.
 fn read(experiment: &str, key: &str) -> Result<Option<(Campaign, Vec<Run>)>> {
     let path = path(experiment, key);
     let Some(text) = paths::read_if_there(&path)? else {

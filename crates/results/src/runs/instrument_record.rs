@@ -10,9 +10,9 @@ use crate::runs::screen::Screen;
 /// Everything that instruments recorded in one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct InstrumentRecord {
-    /// Times, a series for each kind and each [`Series::at`].
+    /// Series of times. There is one for each kind and each [`Series::at`].
     pub series: Vec<Series>,
-    /// The scope's screen; `None` without a scope.
+    /// The scope's screen. `None` without a scope.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub screen: Option<Screen>,
 }
@@ -29,7 +29,7 @@ pub struct Series {
     pub asked: u64,
     /// Number of answers.
     pub answered: u64,
-    /// Time in nanoseconds and its count, ascending. Empty if an answer cannot be assigned to its request.
+    /// Time in nanoseconds and its count, ascending. Empty if answers cannot be assigned to requests.
     pub ns: Vec<(u64, u64)>,
 }
 

@@ -22,7 +22,7 @@ pub struct Typed {
     /// The typed line.
     pub line: String,
     begin: String,
-    /// Marker after the command's output; the exit status follows it.
+    /// Marker after the command's output. The exit status follows the marker.
     pub end: String,
 }
 
@@ -37,8 +37,8 @@ impl Typed {
         }
     }
 
-    /// Makes the line for a user's command, which may print anything. The markers contain a hash of the
-    /// command. In the terminal's echo of the line the markers have quotes, so the echo does not match.
+    /// Makes the line for a user's command, which may print anything. The markers contain a hash of the command. The
+    /// terminal echoes the line with quotes inside the markers, so the echo does not match.
     pub fn own(command: &str) -> Typed {
         let number = &blake3::hash(command.as_bytes()).to_hex()[..8];
         let line = format!(
@@ -136,8 +136,8 @@ pub fn is_half_unpacked(console: &[u8]) -> bool {
     find(console, HALF_UNPACKED.as_bytes()).is_some()
 }
 
-/// Returns the last lines of the console, for error messages. Earlier lines about a kernel panic or a
-/// half-unpacked root file system are included, because a long backtrace may follow them.
+/// Returns the last lines of the console, for error messages. Earlier lines about a kernel panic or a half-unpacked
+/// root file system are included, because a long backtrace may separate them from the end.
 pub fn last_words(console: &[u8]) -> String {
     let text = anstream::adapter::strip_bytes(console).into_vec();
     let text = String::from_utf8_lossy(&text);

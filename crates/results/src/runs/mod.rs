@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs: the points of an experiment, the output of guests and instruments at each point, and its
-//! storage.
+//! Runs: the points of an experiment, the output of guests and instruments at each point, and the storage of runs.
 
 pub mod campaign;
 pub mod for_tests;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::runs::instrument_record::Series;
 
-/// One measurement. Together with the versions of all parts it determines the result.
+/// One measurement. The point and the versions of all parts determine the result.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Point {
     /// Name of the board, with changed numbers: "sam9263+sdram.banks=8".
@@ -20,7 +20,7 @@ pub struct Point {
     pub axes: BTreeMap<String, u32>,
     /// Seed of random choices: cache victims, jitter of instruments.
     pub seed: u64,
-    /// Number of the layout of the kernel's code; 0 is the linker's own.
+    /// Number of the layout of the kernel's code. 0 is the layout that the linker chooses.
     #[serde(default, skip_serializing_if = "as_linked")]
     pub layout: u32,
 }
@@ -39,7 +39,7 @@ pub struct Place {
     pub kernel: String,
     /// Mode of the workload.
     pub mode: String,
-    /// Name of the series that instruments recorded; empty when the guest measures.
+    /// Name of the series that instruments recorded. Empty when the guest measures.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub series: String,
     /// Value of each axis, including axes that instruments change within a run.
@@ -109,7 +109,7 @@ impl Point {
         }
     }
 
-    /// Returns the value of an axis; 0 when the experiment has no such axis.
+    /// Returns the value of an axis. Returns 0 when the experiment has no such axis.
     pub fn axis(&self, name: &str) -> u32 {
         self.axes.get(name).copied().unwrap_or(0)
     }

@@ -2,8 +2,8 @@
 //! Records: the results of a campaign, committed in `records/`. With a record, another machine or
 //! another version of the simulator can check whether it gets equal results.
 //!
-//! `NAME.toml` maps the hash of each run's inputs to the hash of its result. `NAME.csv` has the
-//! figures computed from the runs. Both are pure functions of runs.
+//! `NAME.toml` maps the hash of each run's inputs to the hash of its result. `NAME.csv` has the figures computed from
+//! the runs. Both files are pure functions of the runs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -44,7 +44,7 @@ pub struct Record {
 pub struct Entry {
     /// Hash of the run's figures and console output.
     pub result: String,
-    /// Label of the point, for readers. Points with equal inputs share a run.
+    /// Label of a point, for readers. Points with equal inputs share a run.
     pub point: String,
 }
 
@@ -57,7 +57,7 @@ pub struct Compared {
     pub different: Vec<String>,
     /// Number of recorded runs without a stored run of equal inputs.
     pub not_here: usize,
-    /// Inputs that differ from the record, except the simulator.
+    /// Inputs, except the simulator, that differ from the record.
     pub inputs: Vec<String>,
     /// Hashes of the recorded simulator and of this one, if they differ.
     pub simulators: Option<(String, String)>,
@@ -106,8 +106,8 @@ impl Record {
         Ok(record)
     }
 
-    /// Compares the record with the runs that are stored `here`: runs of this program's simulator, by
-    /// the hash of their inputs except the simulator. `result` returns the hash of a run's result.
+    /// Compares the record with the stored runs in `here`. They are runs of this program's simulator. The key of a run
+    /// is the hash of its inputs except the simulator. `result` returns the hash of a run's result.
     pub fn compare(
         &self,
         here: &BTreeMap<String, &Run>,
@@ -190,8 +190,8 @@ impl Record {
         text
     }
 
-    /// Reads the committed record of a full or quick campaign, and its figures as CSV; `None` when
-    /// there is no record.
+    /// Reads the committed record of a full or quick campaign, and its figures as CSV. Returns `None` when there is no
+    /// record.
     pub fn load(experiment: &str, quick: bool) -> Result<Option<(Record, String)>> {
         let path = path(experiment, quick, "toml");
         if !path.is_file() {
@@ -212,7 +212,7 @@ impl Record {
         Ok(Some((record, figures)))
     }
 
-    /// Writes the record and its figures; returns the paths.
+    /// Writes the record and its figures. Returns the paths.
     pub fn save(&self, figures: &str) -> Result<[PathBuf; 2]> {
         let path = |ending| path(&self.experiment, self.quick, ending);
         paths::write_atomically(&path("toml"), self.text().as_bytes())?;

@@ -36,7 +36,7 @@ impl Window {
     }
 }
 
-/// Inputs of a run. All except the two versions are part of the run's hash.
+/// Inputs of a run. All inputs except the two versions are part of the run's hash.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
     /// Hash of the board's file.
@@ -53,7 +53,7 @@ pub struct Provenance {
     pub command: String,
     /// The kernel's command line.
     pub cmdline: String,
-    /// Instruments outside the guest, as JSON; empty without instruments.
+    /// Instruments outside the guest, as JSON. Empty without instruments.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub instruments: String,
     /// Version of this program.
@@ -75,10 +75,10 @@ pub struct Run {
     pub cpu_hz: u64,
     /// Kind of the output, as `workload.toml` names it.
     pub kind: String,
-    /// The guest's output; stored with the console output, not in `run.json`.
+    /// The guest's output. It is stored with the console output, not in `run.json`.
     #[serde(skip)]
     pub output: String,
-    /// What instruments recorded; `None` without instruments.
+    /// What instruments recorded. `None` without instruments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen: Option<InstrumentRecord>,
     /// Sums over the sections of pin 0: the measured work.
@@ -114,7 +114,7 @@ impl Run {
 }
 
 impl Provenance {
-    /// Returns the hash that names the run of `point`: the hash of everything that can change its result.
+    /// Returns the hash that names the run of `point`. It is the hash of everything that can change the run's result.
     pub fn run_hash(&self, point: &Point) -> String {
         let mut hasher = blake3::Hasher::new();
         let fields = [

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Selections: the options that choose the points of a campaign. A selection finds the stored campaign, and gives the
-//! command that measures it again.
+//! Selections: the options that choose the points of a campaign. From a selection, the stored campaign can be found and
+//! the command formed that measures it again.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,8 +20,8 @@ pub struct Selection {
     /// Changed numbers of each board, `KEY=VALUE`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<String>,
-    /// Limit for each point, in seconds of board time, that replaces the experiment's limit. The limit decides which
-    /// points fail, not which points the plan has.
+    /// Limit for each point, in seconds of board time. It replaces the experiment's limit. The limit decides which
+    /// points fail. It does not change the points of the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_s: Option<f64>,
 }
@@ -46,7 +46,7 @@ impl Selection {
         [words.join(" "), self.options()].join(" ").trim().into()
     }
 
-    /// Returns the options, quoted for a shell; empty without options.
+    /// Returns the options, quoted for a shell. Returns an empty text without options.
     pub fn options(&self) -> String {
         let mut words = Vec::new();
         if self.quick {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs on disk: `out/runs/HASH/run.json` and `console.txt`, where HASH is the hash of all inputs. The
-//! guest's output is read from the console output.
+//! Runs on disk. A run has the files `out/runs/HASH/run.json` and `console.txt`. HASH is the hash of all inputs. The
+//! guest's output is read from `console.txt`.
 //!
 //! A stored run is never repeated. Campaigns (`campaign.rs`) list runs.
 
@@ -22,8 +22,8 @@ fn runs_dir() -> PathBuf {
     paths::out().join("runs")
 }
 
-/// Loads a stored run. Returns `None` when there is none, or when another version of warmswitch stored
-/// it in another format.
+/// Loads a stored run. Returns `None` when there is no such run, or when another version of warmswitch stored the run
+/// in another format.
 pub fn load(hash: &str) -> Result<Option<Run>> {
     let path = runs_dir().join(hash).join("run.json");
     let shown = paths::shown(&path);
@@ -45,7 +45,7 @@ pub fn load(hash: &str) -> Result<Option<Run>> {
     Ok(Some(Run { output, ..run }))
 }
 
-/// Parses `run.json`; `None` for another format.
+/// Parses `run.json`. Returns `None` for another format.
 fn parse(text: &str, hash: &str) -> Result<Option<Run>> {
     let stored: Stored = serde_json::from_str(text).context("it is damaged")?;
     if stored.format != Run::FORMAT {
@@ -98,7 +98,7 @@ pub fn result_hash(run: &Run) -> Result<String> {
     Ok(hasher.finalize().to_hex()[..32].to_string())
 }
 
-/// Stores the console output of a failed attempt; returns the path below `out`.
+/// Stores the console output of a failed attempt. Returns the path below `out`.
 pub fn save_console(hash: &str, console: &[u8]) -> Result<PathBuf> {
     let file = Path::new("runs").join(hash).join(FAILED);
     paths::write_atomically(&paths::out().join(&file), console)?;

@@ -64,7 +64,7 @@ trait Instrument: Debug {
     /// Checks the values of the table.
     fn check(&self) -> Result<()>;
 
-    /// Returns the names of the instrument's series; no names if the instrument measures nothing.
+    /// Returns the names of the instrument's series. Returns no names if the instrument measures nothing.
     fn series(&self) -> Vec<&'static str>;
 
     /// Returns the axis values that distinguish the instrument's series.
@@ -120,7 +120,7 @@ impl Setup {
         all.flat_map(|(_, table)| table.axes()).collect()
     }
 
-    /// Returns the axes of a plan whose values go to instruments instead of the guest's command line, each with the
+    /// Returns the axes of a plan whose values go to instruments instead of the guest's command line. Each axis has the
     /// instrument's name.
     pub fn paced_by(&self) -> Vec<(&'static str, &'static str)> {
         let all = self.all().into_iter();
@@ -140,7 +140,7 @@ impl Setup {
         Ok(serde_json::to_string(&(self, axes))?)
     }
 
-    /// Checks the tables, and that exactly one instrument measures.
+    /// Checks the tables. Also checks that exactly one instrument measures.
     pub fn check(&self) -> Result<()> {
         let all = self.all();
         all.iter().try_for_each(|(_, table)| table.check())?;
@@ -176,7 +176,7 @@ impl Setup {
 pub struct OnBoard(Vec<Box<dyn AtWork>>);
 
 impl OnBoard {
-    /// Returns the measurements since the connection; `None` without instruments.
+    /// Returns the measurements since the connection. Returns `None` without instruments.
     pub fn seen<B: BoardBus>(&self, session: &Session<B>) -> Result<Option<InstrumentRecord>> {
         if self.0.is_empty() {
             return Ok(None);

@@ -11,7 +11,7 @@ use crate::peer::{self, LARGEST_PAYLOAD, Peer, Question, Station};
 use results::runs::instrument_record::{InstrumentRecord, Series};
 use results::runs::point::Point;
 
-/// Time between the host's last request and the program's end, in ns, so that the answer can arrive.
+/// Time from the host's last request to the program's end, in ns. The last answer can arrive in this time.
 const SPARE_NS: u64 = 200_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
 /// Time until the next request of a flood if no answer comes, in ns.
@@ -25,7 +25,7 @@ const REQUEST_HZ: &str = "request_hz";
 pub struct PeerTable {
     /// Rate of the cable in Mbit/s, 10 or 100.
     pub mbit: u32,
-    /// Requests of the host; `None` if the host only answers.
+    /// Requests of the host. `None` if the host only answers.
     pub asks: Option<Asks>,
     /// Largest random deviation of the time between two requests, in percent.
     #[serde(default)]
@@ -33,7 +33,7 @@ pub struct PeerTable {
     /// Payload of a request, in bytes.
     #[serde(default = "payload_of_ping")]
     pub bytes: usize,
-    /// Series that the probe measures; `None` if the host only makes load.
+    /// Series that the probe measures. `None` if the host only makes load.
     pub measures: Option<Measures>,
 }
 

@@ -25,10 +25,11 @@ const SERVING: u8 = 0;
 const ANSWERED: u8 = 4;
 /// Axis with the frequency of a series.
 const HZ: &str = "hz";
-/// Names of the series with one frequency.
+/// Names of the series that have one frequency.
 const INTERRUPT: &str = "interrupt";
 const TASK: &str = "task";
-/// Names of the series with several frequencies: the steps up to the highest frequency, and the steps after it.
+/// Names of the series that have several frequencies. The first has the steps up to the highest frequency, the second
+/// the steps after it.
 const RISING: &str = "rising";
 const FALLING: &str = "falling";
 const SECOND_NS: f64 = 1e9;
@@ -54,7 +55,7 @@ pub struct ScopeTable {
 pub struct Step {
     /// Pulses per second.
     pub hz: u32,
-    /// Duration in seconds. The last step may have no duration, and then lasts as long as the program.
+    /// Duration in seconds. If the last step has no duration, it lasts as long as the program.
     pub s: Option<f64>,
 }
 
@@ -144,7 +145,7 @@ impl Instrument for ScopeTable {
 }
 
 impl ScopeTable {
-    /// Returns the series of a step: rising up to and including the highest frequency, falling after it.
+    /// Returns the series of a step. It is rising up to and including the highest frequency, and falling after it.
     fn way(&self, step: usize) -> &'static str {
         let highest = (0..self.steps.len()).max_by_key(|n| self.steps[*n].hz);
         match Some(step) <= highest {
@@ -168,7 +169,7 @@ impl ScopeTable {
         }
     }
 
-    /// Counts the pulses of each step that the task answered. It counts all answers during the step, because late
+    /// For each step, counts the pulses that the task answered. It counts all answers during the step, because late
     /// answers cannot be matched to their pulses.
     fn shares(&self, pulses: &[Pulse], answers: &[u64], begin: u64, cpu_hz: u64) -> Vec<Series> {
         let mut from = begin;
@@ -245,7 +246,7 @@ struct Pulse {
 }
 
 /// Matches pulses and answers. A rising edge on the answer pin is the task's answer if the task toggles its pin before
-/// the next rising edge; otherwise it is the handler's answer. The task answers the pulse that was handled last.
+/// the next rising edge. Otherwise, it is the handler's answer. The task answers the pulse that was handled last.
 fn pulses(edges: &[Edge]) -> Vec<Pulse> {
     let mut pulses: Vec<Pulse> = Vec::new();
     let mut handled = None;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Collects added files into an archive: finds each file's path in the guest, and follows the guest's links.
+//! Collects added files into an archive. Finds each file's path in the guest, and follows the guest's links.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,7 +32,7 @@ pub struct Files<'a> {
     shared: BTreeMap<(u64, u64), Shared>,
     /// Paths at which an added link replaces a program of the guest.
     replaced: Vec<String>,
-    /// Notes on files in folders that are left out or cannot run.
+    /// Notes on files in folders, if the files are left out or cannot run.
     pub notes: Vec<String>,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Files<'a> {
         self.tree(&one.host, &place, !is_folder)
     }
 
-    /// Adds a file, or a folder with its contents; `by_name` says whether the user named the file or folder itself.
+    /// Adds a file, or a folder with its contents. `by_name` says whether the user named the file or folder itself.
     fn tree(&mut self, host: &Path, guest: &str, by_name: bool) -> Result<()> {
         let metadata = fs::metadata(host)?;
         if metadata.is_file() {
@@ -138,7 +138,7 @@ impl<'a> Files<'a> {
         self.around.is_ours && first.is_some_and(|first| COVERED.contains(&first))
     }
 
-    /// Adds a folder, or follows the guest's link to a folder; returns the place for its files.
+    /// Adds a folder, or follows the guest's link to a folder. Returns the path for the folder's files.
     fn folder(&mut self, guest: &str) -> Result<String> {
         if guest.is_empty() {
             return Ok(String::new());
@@ -157,7 +157,7 @@ impl<'a> Files<'a> {
         Ok(place)
     }
 
-    /// Returns a path after following the guest's links; `last` says whether to follow a link at the path itself.
+    /// Returns a path after following the guest's links. `last` says whether to follow a link at the path itself.
     fn below(&self, guest: &str, last: bool) -> Result<String> {
         let resolved = self.view.resolved(guest, last);
         resolved.map_err(|file| anyhow::anyhow!("/{file} is not a folder in the guest"))
@@ -252,8 +252,8 @@ impl<'a> Files<'a> {
         self.around.is_ours && found == Some(&Kind::File { executable: true })
     }
 
-    /// Fails when something other than a program replaces a program of the guest. Without its shell, for instance, the
-    /// guest does not start.
+    /// Fails when something other than a program replaces a program of the guest. For instance, a guest without its
+    /// shell does not start.
     fn check_replaced(&self, place: &str, by_program: bool) -> Result<()> {
         if !by_program && self.is_program(place) {
             bail!("/{place} is a program of the guest: only a program can replace it");
@@ -265,7 +265,8 @@ impl<'a> Files<'a> {
         self.notes.push(format!("/{guest} is left out: {why}"));
     }
 
-    /// Checks that every program can start. Fails for a program that the user named; notes a program in a folder.
+    /// Checks that every program can start. Fails for a program that the user named. Makes a note for a program in a
+    /// folder.
     fn check(&mut self) -> Result<()> {
         if let Some(place) = self.replaced.iter().find(|place| !self.is_program(place)) {
             bail!("--add: /{place} is a program of the guest: only a program can replace it");
@@ -285,8 +286,8 @@ impl<'a> Files<'a> {
     }
 }
 
-/// Returns the default place: for programs a folder of the shell's PATH, for libraries the loader's folder, for other
-/// files the root folder.
+/// Returns the default place of a file. Programs go to a folder of the shell's PATH, libraries to the loader's folder,
+/// and other files to the root folder.
 fn usual_place(host: &Path, name: &str) -> String {
     // A device may have endless content, so only files are read.
     let file = fs::metadata(host).ok().filter(fs::Metadata::is_file);

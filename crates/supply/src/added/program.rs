@@ -29,7 +29,7 @@ const FOREIGN: [(&[u8], &str); 4] = [
     (b"\xca\xfe\xba\xbe", "a Java class or a program for macOS"),
 ];
 
-/// Requirements for programs of a kernel without address spaces.
+/// Requirements for programs on a kernel without address spaces.
 const NOT_FLAT: &str = "on a kernel without address spaces a program is static, runs at any address and does not \
                         fork: compile it with `warmswitch cc --for flat`";
 
@@ -48,7 +48,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Returns the program in a file; `None` if the file is not a program.
+    /// Returns the program in a file. Returns `None` if the file is not a program.
     pub fn of(
         (host, guest): (&Path, &str),
         content: &[u8],
@@ -126,7 +126,7 @@ fn newer_c_library(needs: &elf::Needs, versions: &BTreeSet<String>) -> Option<St
 
 /// Returns an error if the guest lacks the program's loader, interpreter or a library.
 fn lacks(needs: &elf::Needs, around: &Around, view: &View) -> Option<String> {
-    // The folders that another root file system's loader searches are not known.
+    // If the root file system is not ours, the folders that its loader searches are not known.
     if around.names.is_none() || !around.is_ours {
         return None;
     }

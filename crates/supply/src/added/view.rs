@@ -19,7 +19,7 @@ impl View {
         View { kinds }
     }
 
-    /// Returns the type of a path; does not follow links.
+    /// Returns the type of a path, without following links.
     pub fn at(&self, path: &str) -> Option<&Kind> {
         match path {
             "" => Some(&Kind::Directory),
@@ -27,7 +27,7 @@ impl View {
         }
     }
 
-    /// Sets the type of a path; adds the folders above it.
+    /// Sets the type of a path, and adds the folders above the path.
     pub fn put(&mut self, path: &str, kind: Kind) {
         for (at, _) in path.match_indices('/') {
             let above = self.kinds.entry(path[..at].to_string());
@@ -36,9 +36,9 @@ impl View {
         self.kinds.insert(path.to_string(), kind);
     }
 
-    /// Returns a path after following the links of the folders above the path; `last` says whether to follow a link at
-    /// the path itself. The error is a path above the given path that is not a folder, or the given path if its links
-    /// form a loop.
+    /// Returns a path after following the links of the folders above the path. `last` says whether to follow a link at
+    /// the path itself. If a path above the given path is not a folder, the error is that path. If links form a loop,
+    /// the error is the given path.
     pub fn resolved(&self, path: &str, last: bool) -> Result<String, String> {
         let mut rest: Vec<String> = path.rsplit('/').map(str::to_string).collect();
         let mut done: Vec<String> = Vec::new();

@@ -22,7 +22,7 @@ const KEPT: [&str; 6] = [
     "Provides",
     "Essential",
 ];
-/// An essential package that is not assumed to be installed: packages that need it at run time name it as a dependency.
+/// An essential package that is not assumed to be installed. Packages that need it at run time name it as a dependency.
 const NOT_ASSUMED: &str = "perl-base";
 
 /// A package's entry in apt's lists.
@@ -33,8 +33,8 @@ struct Stanza<'a> {
 }
 
 impl Store {
-    /// Returns these packages and their dependencies. Dependencies that are essential or in `assumed` are left out;
-    /// requested packages are always included. The cache keeps the result for equal requests.
+    /// Returns these packages and their dependencies. Leaves out dependencies that are essential or in `assumed`.
+    /// Requested packages are always included. The cache keeps the result for equal requests.
     pub fn closure(&self, names: &[String], assumed: &BTreeSet<&str>) -> Result<Vec<Deb>> {
         let list = self
             .debs
@@ -81,7 +81,7 @@ impl Store {
         list.lines().map(deb).collect()
     }
 
-    /// Has apt choose the packages; returns their names and versions.
+    /// Has apt choose the packages. Returns their names and versions.
     fn choose(&self, names: &[String], assumed: &BTreeSet<&str>) -> Result<Vec<(String, String)>> {
         let updated = self.update()?;
         let available = output(self.tool("apt-cache").arg("dumpavail"));
@@ -109,7 +109,8 @@ impl Store {
             let Some((name, version)) = name_and_version(file) else {
                 bail!("{file}: apt offers a file that is not a package");
             };
-            // Without its dependencies, an assumed package looks different to apt, which then offers it again.
+            // The entry of an assumed package has no dependencies, so apt takes it for another package and offers the
+            // package again.
             if !present.iter().any(|s| s.name == name) {
                 chosen.push((name, version));
             }
@@ -123,8 +124,8 @@ impl Store {
     }
 }
 
-/// Returns the name of the file in a line `'uri' file size hash`. Ignores the hash in the line: the fetch checks the
-/// file against the hash in the signed list.
+/// Returns the name of the file in a line `'uri' file size hash`. Ignores the hash in the line, because the fetch
+/// checks the file against the hash in the signed list.
 fn file_of(line: &str) -> Option<&str> {
     line.strip_prefix('\'')?.split_whitespace().nth(1)
 }
@@ -153,7 +154,7 @@ fn installed(stanza: &str) -> String {
     kept.collect::<String>() + rest
 }
 
-/// Fails unless a package has this name; the error suggests a name.
+/// Fails unless a package has this name. The error suggests a name.
 fn check_name(name: &str, stanzas: &[Stanza<'_>]) -> Result<()> {
     if stanzas.iter().any(|s| s.name == name) {
         return Ok(());

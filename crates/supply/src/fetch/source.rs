@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Source packages: the archive of a program's authors, and Debian's patches to it.
+//! Source packages. Each has the archive of a program's authors, and Debian's patches.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ impl SourcePackage {
         inputs.hash()
     }
 
-    /// Returns the path of the archive whose name contains `part`; skips signatures.
+    /// Returns the path of the archive whose name contains `part`. Skips signatures.
     fn archive(&self, part: &str) -> Result<PathBuf> {
         let mut files = files(&self.index);
         let found = files.find(|file| file.contains(part) && !file.ends_with(".asc"));

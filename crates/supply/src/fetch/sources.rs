@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Addresses of Debian's archive, from the machine's own source lists.
 //!
-//! Reads both forms of sources.list(5): one-line entries and deb822 stanzas. Takes only the addresses; the caller
-//! names the suites. Leaves out other vendors' archives.
+//! Reads both forms of sources.list(5): one-line entries and deb822 stanzas. Takes only the addresses, because the
+//! caller names the suites. Leaves out other vendors' archives.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub struct Entry {
     pub suites: Vec<String>,
     /// Components.
     pub components: Vec<String>,
-    /// Path of a keyring, or the key itself; empty when the entry gives neither.
+    /// Path of a keyring, or the key itself. Empty when the entry gives neither.
     pub signed_by: String,
 }
 
@@ -30,7 +30,7 @@ pub struct Entry {
 pub struct Archive {
     /// Address for suites such as `bookworm`, `bookworm-updates` and `bookworm-backports`.
     pub main: String,
-    /// Address for suites such as `bookworm-security`; a machine may have no such address.
+    /// Address for suites such as `bookworm-security`. A machine may have no such address.
     pub security: Option<String>,
 }
 
@@ -75,7 +75,7 @@ impl Archive {
         })
     }
 
-    /// Returns a source list with `suites`: for packages of `arch`, or for source packages if `arch` is `None`.
+    /// Returns a source list with `suites`. It is for packages of `arch`, or for source packages if `arch` is `None`.
     pub fn list(&self, suites: &[String], arch: Option<&str>) -> String {
         let kind = match arch {
             Some(arch) => format!("deb [arch={arch} "),
@@ -98,8 +98,8 @@ impl Archive {
 }
 
 impl Entry {
-    /// Returns whether the entry is for Debian's own archive: it has the component `main` of one of Debian's suites,
-    /// and no keyring other than Debian's.
+    /// Returns whether the entry is for Debian's own archive. Such an entry has the component `main` of one of Debian's
+    /// suites, and no keyring other than Debian's.
     fn is_debian(&self) -> bool {
         const SUITES: &[&str] = &[
             "bookworm",
@@ -174,8 +174,8 @@ pub fn one_line(text: &str) -> Vec<Entry> {
     entries
 }
 
-/// Reads stanzas of `Key: value` lines, separated by empty lines. A line that begins with a space continues the line
-/// before.
+/// Reads stanzas of `Key: value` lines, separated by empty lines. A line that begins with a space continues the
+/// previous line.
 pub fn deb822(text: &str) -> Vec<Entry> {
     let mut entries = Vec::new();
     let mut fields: Vec<(String, String)> = Vec::new();

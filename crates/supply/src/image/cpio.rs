@@ -2,7 +2,8 @@
 //! Writes and lists cpio archives in the `newc` format, which the kernel unpacks as its first root file system
 //! (Documentation/driver-api/early-userspace/buffer-format.rst).
 //!
-//! Equal entries give equal bytes: entries are sorted by path, numbered in that order, owned by root and dated 1970.
+//! Equal entries give equal bytes, because entries are sorted by path, numbered in that order, owned by root and dated
+//! 1970.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -16,7 +17,7 @@ const HEADER: usize = 110;
 const FORMAT: usize = 0o170_000;
 /// Size of a page, in bytes.
 pub const PAGE: u64 = 4096;
-/// A symbolic link's target of this many bytes or more takes a page.
+/// A symbolic link takes a page if its target has at least this many bytes.
 const SHORT_LINK: u64 = 128;
 /// First inode number of files with several names. Other entries are numbered by their position.
 const FIRST_SHARED: u32 = 1 << 24;
@@ -31,7 +32,7 @@ enum Entry {
         executable: bool,
         content: Vec<u8>,
     },
-    /// A hard link. All names of one file have the same number `file`.
+    /// A hard link. All names of one file have an equal number `file`.
     Name {
         file: u32,
         executable: bool,
@@ -69,7 +70,7 @@ impl Archive {
         )
     }
 
-    /// Adds one of several names of a file. Names with the same number are one file in the guest.
+    /// Adds one of several names of a file. Names with equal numbers are one file in the guest.
     pub fn name_of(
         &mut self,
         path: &str,
@@ -217,8 +218,8 @@ pub struct Unpacked {
     pub names: u64,
 }
 
-/// Returns the memory that concatenated archives take when they are unpacked; `None` if the bytes are not a valid
-/// archive.
+/// Returns the memory that concatenated archives take when they are unpacked. Returns `None` if the bytes are not a
+/// valid archive.
 pub fn unpacked(bytes: &[u8]) -> Option<Unpacked> {
     let mut pages_by_name: BTreeMap<String, u64> = BTreeMap::new();
     let (mut now, mut most) = (0, 0);
@@ -240,7 +241,7 @@ pub fn unpacked(bytes: &[u8]) -> Option<Unpacked> {
     })
 }
 
-/// Returns the content of a file in concatenated archives; the last file of that name counts.
+/// Returns the content of a file in concatenated archives. If several files have the name, the last one counts.
 pub fn content<'a>(bytes: &'a [u8], path: &str) -> Option<&'a [u8]> {
     let found = members(bytes)?
         .into_iter()
@@ -302,7 +303,7 @@ fn member(
 ) {
     out.extend_from_slice(b"070701");
     let (size, name_size) = (content.len() as u32, name.len() as u32 + 1);
-    // The fields are inode, mode, uid, gid, links, time, size, device of the file system, device, name and check.
+    // The fields are inode, mode, uid, gid, links, time, size, the file system's device, device, name and check.
     let fields = [
         inode, mode, 0, 0, links, 0, size, 0, 0, device.0, device.1, name_size, 0,
     ];

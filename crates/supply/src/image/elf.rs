@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads the needs of a dynamically linked ARM program at its start: its loader, the shared libraries that the program
-//! names, and the libraries that these libraries name in turn.
+//! Reads what a dynamically linked ARM program needs at its start. These are its loader, the shared libraries that it
+//! names, and the libraries that these libraries name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,17 +24,17 @@ type Header = elf::FileHeader32<Endianness>;
 /// What one ELF file needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// Path of the loader; `None` for a library or a static program.
+    /// Path of the loader. `None` for a library or a static program.
     pub loader: Option<String>,
     /// Names of shared libraries.
     pub libraries: Vec<String>,
-    /// Versions of Debian's C library that the file needs; empty if the file has no table of sections.
+    /// Versions of Debian's C library that the file needs. Empty if the file has no table of sections.
     pub c_library: BTreeSet<String>,
     /// Whether the file runs at one address only.
     pub fixed: bool,
 }
 
-/// Reads an ELF file for soft-float ARM; `name` is for messages.
+/// Reads an ELF file for soft-float ARM. `name` is for messages.
 pub fn needs(name: &str, data: &[u8]) -> Result<Needs> {
     let bad = |error: object::Error| anyhow::anyhow!("{name}: not a valid ELF file: {error}");
     check_machine(name, data)?;
@@ -109,7 +109,7 @@ pub fn versions_of(data: &[u8]) -> Option<BTreeSet<String>> {
     let names = sections.strings(endian, data, link).ok()?;
     let mut versions = BTreeSet::new();
     while let Some((_, mut each)) = defined.next().ok()? {
-        // The other names are the versions that this version extends.
+        // Further names are the versions that this version extends.
         if let Some(version) = each.next().ok()? {
             let name = version.name(endian, names).ok()?;
             versions.insert(String::from_utf8_lossy(name).into_owned());
@@ -118,7 +118,7 @@ pub fn versions_of(data: &[u8]) -> Option<BTreeSet<String>> {
     Some(versions)
 }
 
-/// Fails for programs of other common machines; the error names the machine.
+/// Fails for programs of other common machines. The error names the machine.
 fn check_machine(name: &str, data: &[u8]) -> Result<()> {
     let Some(machine) = data.get(18..20).filter(|_| data.starts_with(b"\x7fELF")) else {
         return Ok(());
@@ -136,8 +136,8 @@ fn check_machine(name: &str, data: &[u8]) -> Result<()> {
     );
 }
 
-/// Returns the architecture that a file needs, as the number of ARM's ABI (IHI0045, `Tag_CPU_arch`); `None` if the
-/// file does not say.
+/// Returns the architecture that a file needs, as the number of ARM's ABI (IHI0045, `Tag_CPU_arch`). Returns `None` if
+/// the file does not say it.
 pub fn architecture(data: &[u8]) -> Option<u64> {
     let (endian, sections) = sections(data)?;
     let section = sections
@@ -183,8 +183,9 @@ fn offset_of(
     Some(u64::from(segment.p_offset(endian)) + u64::from(va - segment.p_vaddr(endian)))
 }
 
-/// Returns every library that `programs` (name and content) need, by name, with its content. `find` gives the content
-/// of a library. If a program names a loader, the loader is among the libraries, under its file name.
+/// Returns every library that `programs` need, by name, with its content. Each program has a name and its content.
+/// `find` gives the content of a library. If a program names a loader, the loader is among the libraries, under its
+/// file name.
 pub fn closure(
     programs: &[(String, Vec<u8>)],
     find: impl Fn(&str) -> Result<Option<Vec<u8>>>,

@@ -34,14 +34,15 @@ pub struct Workload {
     pub title: String,
     /// The kind of the guest's output, if the output has measurements: a name in `results::outputs`.
     pub output: Option<String>,
-    /// How to build the guest; `None` for a program from Debian.
+    /// How to build the guest. `None` for a program from Debian.
     pub build: Option<BuildSpec>,
     /// Shell scripts, in the folder of the `workload.toml`, that go into the root file system.
     #[serde(default)]
     pub scripts: Vec<String>,
-    /// The root file systems that contain the guest. Without this key, Debian's root file system contains the guest,
-    /// and so does each other one whose list (`armv4t.toml`, `flat.toml`) names the guest. An empty list means no root
-    /// file system: the guest only calls programs that all of them have, or it is added on request.
+    /// The root file systems that contain the guest. Without this key, Debian's root file system contains the guest.
+    /// Another root file system contains the guest if its list (`armv4t.toml`, `flat.toml`) names the guest. With an
+    /// empty list, no root file system contains the guest. The guest then only calls programs that all root file
+    /// systems have, or it is added on request.
     pub among: Option<Vec<Programs>>,
     /// Command lines by name. The experiment fills in `{words}`.
     pub call: BTreeMap<String, String>,
@@ -56,13 +57,13 @@ pub struct Workload {
 pub struct BuildSpec {
     /// C files in the folder of the `workload.toml`.
     pub sources: Vec<String>,
-    /// Libraries to link: names after `-l`.
+    /// Libraries to link, as names after `-l`.
     #[serde(default)]
     pub libraries: Vec<String>,
     /// More compiler options, after the options for all guests.
     #[serde(default)]
     pub flags: Vec<String>,
-    /// Several programs from these sources: the name of each form, with its additional options.
+    /// Several programs from these sources. Each has the name of its form, with additional options.
     #[serde(default)]
     pub forms: BTreeMap<String, Vec<String>>,
 }
@@ -173,7 +174,7 @@ impl Workload {
     }
 
     /// Compiles the guest to `program`, with debug information. Returns the bytes of the program without debug
-    /// information; `None` if there is nothing to compile.
+    /// information. Returns `None` if there is nothing to compile.
     pub fn build(
         &self,
         program: &Path,

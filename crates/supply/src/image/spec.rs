@@ -20,7 +20,7 @@ pub struct Spec {
     pub debian: Debian,
     /// Path of each program in the packages, by its path in the root file system.
     pub programs: BTreeMap<String, String>,
-    /// Names of files in the folder of `root.toml`, by their paths in the root file system; all files are executable.
+    /// Names of files in the folder of `root.toml`, by their paths in the root file system. All files are executable.
     pub files: BTreeMap<String, String>,
     /// Commands that busybox provides.
     pub busybox: Busybox,
@@ -38,7 +38,7 @@ pub struct Debian {
     pub packages: Vec<String>,
     /// Packages with the headers and libraries that guests are compiled and linked with.
     pub development: Vec<String>,
-    /// Packages that other packages need only for their installation; they are never fetched.
+    /// Packages that other packages need only for their installation. These packages are never fetched.
     pub assumed: Vec<String>,
 }
 
@@ -46,11 +46,11 @@ pub struct Debian {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Busybox {
-    /// Names in `/bin` that run busybox; each is one of its applets.
+    /// Names in `/bin` that run busybox. Each name is an applet of busybox.
     pub applets: Vec<String>,
 }
 
-/// Reads `root.toml`; returns its path, its text and its content.
+/// Reads `root.toml`. Returns its path, its text and its content.
 pub fn read() -> Result<(PathBuf, String, Spec)> {
     let file = paths::root().join("guest/root/root.toml");
     let text =
@@ -60,8 +60,8 @@ pub fn read() -> Result<(PathBuf, String, Spec)> {
 }
 
 impl Debian {
-    /// Returns packages of these suites. Uses the packages in the cache; fetches the archive's newest packages if the
-    /// cache has no `packages/armel`.
+    /// Returns packages of these suites. Uses the packages in the cache. If the cache has no `packages/armel`, fetches
+    /// the archive's newest packages.
     pub fn get<S: AsRef<str>>(&self, names: &[S]) -> Result<Vec<Deb>> {
         let store = Store::new(&self.arch, &self.suites)?;
         let wish = |name| Wish {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fragments of a kernel configuration. Reads them, and checks that every requested symbol took effect: Kconfig
-//! silently drops a symbol whose dependencies are not met.
+//! Fragments of a kernel configuration. Reads the fragments, and checks that every requested symbol took effect,
+//! because Kconfig silently drops a symbol whose dependencies are not met.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,13 +15,13 @@ use base::{boards, paths};
 pub struct RequestedSymbol {
     /// Name, with the prefix `CONFIG_`.
     pub symbol: String,
-    /// Text after the `=`; `None` for off.
+    /// Text after the `=`. `None` for off.
     pub value: Option<String>,
     /// File and line.
     pub place: String,
 }
 
-/// Reads one fragment; `file` is for messages.
+/// Reads one fragment. `file` is for messages.
 pub fn parse(file: &str, text: &str) -> Result<Vec<RequestedSymbol>> {
     let mut all = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -113,7 +113,7 @@ pub struct Own {
 }
 
 impl Own {
-    /// Returns the symbols that the configuration sets; skips lines that cannot be parsed.
+    /// Returns the symbols that the configuration sets. Skips lines that cannot be parsed.
     pub fn asked(&self) -> Vec<RequestedSymbol> {
         let lines = self.text.lines().enumerate();
         let read = lines.filter_map(|(number, line)| {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Patches of a series, and fix-ups: hunks that replace some hunks of a patch for another version of the kernel.
 //!
-//! A series exists once, for one version. Another version's `fixups/SERIES/NAME.patch` belongs to the patch with that
-//! name. The fix-up begins with lines `Instead-of: FILE N` (the patch's Nth hunk for that file) or `Instead-of: FILE`
-//! (all hunks for it). Only these hunks are left out. The diff after these lines is applied in their place.
+//! A series exists once, for one version. The file `fixups/SERIES/NAME.patch` of another version belongs to the patch
+//! with that name. The fix-up begins with lines `Instead-of: FILE N` (the patch's Nth hunk for that file) or
+//! `Instead-of: FILE` (all hunks for it). Only these hunks are left out. The diff after these lines is applied in their
+//! place.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -66,8 +67,8 @@ impl Patch {
     }
 }
 
-/// Returns the patches of the series `name`, with the version's fix-ups. `key` is the key of `kernel.toml` that names
-/// the series, for messages.
+/// Returns the patches of the series `name`, with the version's fix-ups. `key` is the key in `kernel.toml` that lists
+/// the series. Error messages show the key.
 pub fn series(folders: &Folders, name: &str, key: &str) -> Result<Vec<Patch>> {
     let path = folders.file(Path::new("patches").join(name));
     let names = patches_in(&path);
@@ -136,7 +137,8 @@ fn sections(text: &str) -> (Vec<&str>, Vec<Section<'_>>) {
     (before, all)
 }
 
-/// Reads the `Instead-of:` lines: each line has a file, and the number of a hunk, or 0 for all hunks of the file.
+/// Reads the `Instead-of:` lines. Each line has a file and the number of a hunk. The number is 0 for all hunks of the
+/// file.
 fn left_out<'a>(fixup: &[&'a str]) -> Result<BTreeSet<(&'a str, usize)>> {
     let mut all = BTreeSet::new();
     for line in fixup {
@@ -154,7 +156,7 @@ fn left_out<'a>(fixup: &[&'a str]) -> Result<BTreeSet<(&'a str, usize)>> {
     Ok(all)
 }
 
-/// Returns a patch with its fix-up: without the replaced hunks, and with the fix-up's diff.
+/// Returns a patch with its fix-up. The result has no replaced hunks, and has the fix-up's diff in their place.
 fn fixed(patch: &str, fixup: &str) -> Result<String> {
     let (words, added) = sections(fixup);
     let left_out = left_out(&words)?;

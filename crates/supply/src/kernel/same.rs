@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares two kernels: every section that is in memory when the kernel runs, byte by byte. The comparison covers
+//! Compares two kernels byte by byte, in every section that is in memory when the kernel runs. The comparison covers
 //! code, data, addresses and strings, but not the build's identification, which is a hash of the whole file.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ const BUILD_ID: &str = ".notes";
 /// Address, size and content of each section, by name. The content is empty for a section such as `.bss`.
 type Sections<'a> = BTreeMap<&'a str, (u64, u64, &'a [u8])>;
 
-/// Returns the differences between two kernels, one line each; no lines if the kernels are equal.
+/// Returns the differences between two kernels, one in each line. Returns no lines if the kernels are equal.
 pub fn differences(one: &Path, other: &Path) -> Result<Vec<String>> {
     let read = |path: &Path| fs::read(path).with_context(|| format!("cannot read {}", shown(path)));
     let (bytes, other_bytes) = (read(one)?, read(other)?);
@@ -69,7 +69,7 @@ fn compare(one: &Sections<'_>, other: &Sections<'_>, place: &dyn Fn(u64) -> Stri
     differences
 }
 
-/// Returns ` in NAME`, with the symbol before an address; empty if there is no such symbol.
+/// Returns ` in NAME`. NAME is the symbol before an address. Returns an empty text if there is no such symbol.
 fn symbol(file: &object::File<'_>, address: u64) -> String {
     let symbols = file.symbols().filter(|s| s.address() <= address);
     // Mapping symbols ($a, $d) name no code or data.

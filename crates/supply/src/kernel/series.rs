@@ -5,8 +5,8 @@
 //!
 //! All prefixes are built in one directory and with a smaller configuration (`configs/prefix.config`), so that a build
 //! compiles only the code that the last patch of a prefix changed. The directory is kept, with the hashes of the
-//! prefixes that passed. A stopped run continues where it stopped. After a change to a patch, only that patch and the
-//! patches after it are checked again.
+//! prefixes that passed. A stopped run continues with the first prefix that has not passed. After a change to a patch,
+//! only that patch and the patches after it are checked again.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -44,8 +44,8 @@ pub struct Prefix {
 }
 
 /// Returns the variants of `version` (`6.12`) whose series are to be checked. These variants have patches, are built
-/// themselves, and are not built only on demand. Among variants with equal patches, it returns one, if possible a
-/// variant without `overrides`. If `version` names a variant (`6.12/fcse-guaranteed`), it returns that variant.
+/// themselves, and are not built only on demand. Of several variants with equal patches, it returns only one, if
+/// possible one without `overrides`. If `version` names a variant (`6.12/fcse-guaranteed`), it returns that variant.
 pub fn variants(version: &str) -> Result<Vec<String>> {
     let linux = paths::root().join("linux");
     if version.contains('/') {
@@ -73,7 +73,7 @@ pub fn variants(version: &str) -> Result<Vec<String>> {
 
 /// Selection of the earlier results that count.
 pub struct Passed<'a> {
-    /// The test that a prefix has to pass; results of other tests do not count.
+    /// The test that a prefix has to pass. Results of other tests do not count.
     pub test: &'a str,
     /// Whether to ignore all earlier results.
     pub forget: bool,
@@ -169,7 +169,7 @@ fn copy(chosen: &Chosen, request: &Request, dir: &Path, log: &Path) -> Result<Pa
 
 struct Series<'a> {
     build: Build<'a>,
-    /// The variant in whose configuration prefixes are built, if it is not the series' own variant.
+    /// The variant in whose configuration prefixes are built. `None` if it is the series' own variant.
     before: Option<&'a Chosen>,
     test: &'a str,
     from: usize,
@@ -228,7 +228,7 @@ impl Series<'_> {
         Ok(())
     }
 
-    /// Fails when the complete series adds a sparse warning to `before`, the warnings for the unpatched source.
+    /// Fails when the complete series adds a sparse warning. `before` has the warnings for the unpatched source.
     fn check_sparse(&self, before: &BTreeSet<String>) -> Result<()> {
         let mut new: Vec<String> = self.sparse()?.difference(before).cloned().collect();
         if self.before.is_some() {
@@ -336,7 +336,7 @@ impl Series<'_> {
         Ok(warnings)
     }
 
-    /// Returns the sparse warnings, without line numbers, which change with patches.
+    /// Returns the sparse warnings. Leaves out line numbers, because patches change them.
     fn sparse(&self) -> Result<BTreeSet<String>> {
         let mut make = self.build.make();
         make.arg(format!("-j{}", self.build.jobs));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shares objects between variants: Debian's ccache keeps each object under a hash of its compiler input. A build
+//! Shares objects between variants. Debian's ccache keeps each object under a hash of its compiler input. A build
 //! reports how many objects it reused.
 //!
 //! Objects are built in a directory of the source's tree, so that the kernel's makefiles name all files relative to
@@ -20,13 +20,13 @@ pub struct Shared {
     cpu_s: f64,
 }
 
-/// Returns the CPU time of child processes that ended, in seconds; an unknown time counts as zero.
+/// Returns the CPU time of child processes that ended, in seconds. If it is unknown, returns 0.
 fn cpu_s() -> f64 {
     cpu_s_of("self", CpuTimeOf::Children).unwrap_or(0.0)
 }
 
 impl Shared {
-    /// Begins to count; `log` is the file in which ccache notes each result.
+    /// Begins to count. `log` is the file in which ccache notes each result.
     pub fn begin(log: &Path) -> Shared {
         let _ = fs::remove_file(log);
         Shared {
@@ -58,7 +58,7 @@ pub fn by_ccache(make: &mut Command, prefix: &str, cache: &Path, results: &Path)
         .env("CCACHE_MAXSIZE", SIZE)
         .env("CCACHE_STATSLOG", results)
         // ccache compiles the preprocessed text that it used for its lookup, and does not preprocess again. A first
-        // build is a quarter faster, and the code is the same; only debug information could differ.
+        // build is a quarter faster. The code is equal, and only debug information could differ.
         .env("CCACHE_NOCPP2", "1")
         // Objects contain no names of directories, see `-fdebug-prefix-map`.
         .env("CCACHE_NOHASHDIR", "1");

@@ -36,8 +36,8 @@ const LEFT_OUT: &[&str] = &[
     "tools/testing/*",
 ];
 
-/// Maximum number of trees in the cache, including the new tree, unless more trees are in use. There is one tree for
-/// each set of patches, and each tree takes 620 MB.
+/// Maximum number of trees in the cache, including the new tree. More trees stay only while they are in use. There is
+/// one tree for each set of patches, and each tree takes 620 MB.
 const KEPT: usize = 7;
 
 /// Architectures of Linux 6.12 other than arm.
@@ -64,7 +64,7 @@ const OTHER_ARCHS: &[&str] = &[
     "xtensa",
 ];
 
-/// One source, which need not be unpacked.
+/// One source. It may not be unpacked yet.
 #[derive(Debug)]
 pub enum Source {
     /// Debian's package.
@@ -79,7 +79,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// Returns the user's tree `own` if there is one, else Debian's package, from the cache if possible.
+    /// Returns the user's tree `own` if it is given. Otherwise returns Debian's package, from the cache if possible.
     pub fn find(chosen: &Chosen, own: Option<&Path>, refresh: bool) -> Result<Source> {
         if let Some(dir) = own {
             return own_tree(dir);
@@ -110,7 +110,7 @@ impl Source {
         Ok(Source::Debian(deb))
     }
 
-    /// Returns the identity of the source, a part of the kernel's hash.
+    /// Returns the identity of the source, which is a part of the kernel's hash.
     pub fn id(&self) -> String {
         match self {
             Source::Debian(deb) => format!("{} {} {}", deb.name, deb.version, deb.sha256),
@@ -139,7 +139,7 @@ impl Source {
         }
     }
 
-    /// Returns the tree. Unpacks and patches Debian's package; does not change a user's tree. The cache keeps the trees
+    /// Returns the tree. Unpacks and patches Debian's package. Does not change a user's tree. The cache keeps the trees
     /// that were used last, because other configurations of the same source need them again.
     pub fn tree(&self, chosen: &Chosen, log: &Path) -> Result<Tree> {
         let deb = match self {
@@ -182,7 +182,7 @@ impl Source {
     }
 }
 
-/// A tree in use: as long as this value exists, the tree is not removed from the cache.
+/// A tree in use. The tree is not removed from the cache as long as this value exists.
 pub struct Tree {
     /// The tree's top directory.
     pub dir: PathBuf,
@@ -223,7 +223,7 @@ fn own_tree(dir: &Path) -> Result<Source> {
     Ok(Source::Own { dir, id })
 }
 
-/// Returns the commit, with a hash of uncommitted changes; `None` unless `dir` is the top of a git work tree.
+/// Returns the commit, with a hash of uncommitted changes. Returns `None` unless `dir` is the top of a git work tree.
 fn git_id(dir: &Path) -> Option<String> {
     let git = |args: &[&str]| output(command("git").arg("-C").arg(dir).args(args)).ok();
     let top = git(&["rev-parse", "--show-toplevel"])?;

@@ -27,7 +27,7 @@ pub const LAYOUTS: RangeInclusive<u32> = 1..=999;
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// The version whose fragments, series, device trees and lists this version uses, too. A file with an equal name in
-    /// this version's own folder takes precedence; `fixups` has the differences.
+    /// this version's own folder takes precedence. `fixups` has this version's changes to patches.
     #[serde(default)]
     pub from: Option<String>,
     /// Debian's source package.
@@ -76,7 +76,7 @@ pub struct BuildSpec {
 pub struct Variant {
     /// One line for lists.
     pub title: String,
-    /// The variant whose build this variant uses; only the command line differs.
+    /// The variant whose build this variant uses. Only the command line differs.
     #[serde(default)]
     pub same_as: Option<String>,
     /// Words for the kernel's command line.
@@ -109,8 +109,8 @@ pub struct Variant {
     /// The core for which the variant is the default kernel, as board files name the core.
     #[serde(default)]
     pub default_for: Option<String>,
-    /// The variant with the configuration for prefixes of its series, if its own configuration needs the complete
-    /// series.
+    /// The variant in whose configuration prefixes of the series are built. It is given if this variant's own
+    /// configuration needs the complete series.
     #[serde(default)]
     pub prefixes_as: Option<String>,
 }
@@ -135,17 +135,17 @@ impl Variant {
 pub struct Chosen {
     /// `6.12/plain`.
     pub name: String,
-    /// The variant whose build this variant uses: itself, unless it has `same_as`.
+    /// The variant whose build this variant uses. It is this variant itself, unless it has `same_as`.
     pub built: String,
     /// For a layout of the code, the name without the layout: `6.12/plain`.
     pub laid_out: Option<String>,
     /// Words for the kernel's command line.
     pub command_line: String,
-    /// The folder of its version, `linux/6.12`, and the folder that this version takes files from.
+    /// The folder of the variant's version, `linux/6.12`, and the folder that this version takes files from.
     pub folders: Folders,
     /// The content of `kernel.toml`.
     pub spec: Spec,
-    /// The text of all fragments, in order; at its end, the options of the name.
+    /// The text of all fragments, in order. The options of the name follow at its end.
     pub fragments: String,
     /// The options in the name: `RSEQ=y`.
     pub options: Vec<String>,
@@ -303,7 +303,7 @@ pub fn versions(linux: &Path) -> Result<Vec<(String, Spec)>> {
     Ok(all)
 }
 
-/// Returns every `version/variant` with its title: version by version, with the variants in the order of the file.
+/// Returns every `version/variant` with its title. The variants of a version are in the order of its file.
 pub fn list(linux: &Path) -> Result<Vec<(String, String)>> {
     let mut all = Vec::new();
     for (version, spec) in versions(linux)? {
@@ -315,7 +315,7 @@ pub fn list(linux: &Path) -> Result<Vec<(String, String)>> {
     Ok(all)
 }
 
-/// Reads a version's `kernel.toml`; returns it with the folders of the version's other files.
+/// Reads a version's `kernel.toml`. Returns its content, and the folders of the version's other files.
 pub fn version(linux: &Path, name: &str) -> Result<(Spec, Folders)> {
     let spec = read(&linux.join(name).join("kernel.toml"))?;
     let folders = Folders::of(linux, name, spec.from.as_deref())?;
@@ -326,7 +326,7 @@ fn read(path: &Path) -> Result<Spec> {
     toml_file::read(path)
 }
 
-/// Returns the default variant for a core, of the first version that has one. The name is without the version.
+/// Returns the default variant for a core, from the first version that has one. The name has no version.
 pub fn default_for(linux: &Path, core: &str) -> Result<String> {
     for (_, spec) in versions(linux)? {
         let is_for = |variant: &Variant| variant.default_for.as_deref() == Some(core);
@@ -364,8 +364,8 @@ fn built<'a>(spec: &'a Spec, name: &'a str) -> Result<&'a str> {
     Ok(other.get_ref())
 }
 
-/// Reads the fragments of a variant: their text, and the symbols that they request. Kconfig takes the last of several
-/// values for a symbol.
+/// Reads the fragments of a variant. Returns their text, and the symbols that they request. Kconfig takes the last of
+/// several values for a symbol.
 fn fragments(
     folders: &Folders,
     spec: &Spec,
@@ -405,7 +405,8 @@ fn read_fragments(
     Ok((text, asked))
 }
 
-/// Returns the patches of these series, in order; `key` is the key of the file that names the series.
+/// Returns the patches of these series, in order. `key` is the key in `kernel.toml` that lists the series; error
+/// messages show it.
 pub fn patches(folders: &Folders, names: &[String], key: &str) -> Result<Vec<Patch>> {
     let series = names.iter().map(|name| patch::series(folders, name, key));
     Ok(series.collect::<Result<Vec<_>>>()?.concat())

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares the kernel versions: which series of patches apply to each source, and which features a source has.
+//! Compares the kernel versions. Finds the series of patches that apply to each source, and the features that each
+//! source has.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,7 +29,7 @@ pub struct Version {
     pub variants: usize,
     /// For each list of series (`pins, fcse`), whether it applies.
     pub series: BTreeMap<String, Applies>,
-    /// For each [`Feature`], the first probe that the source does not match; `None` if the source has the feature.
+    /// For each [`Feature`], the first probe that the source does not match. `None` if the source has the feature.
     pub lacks: Vec<Option<Probe>>,
 }
 
@@ -75,7 +76,7 @@ pub fn features() -> Result<Vec<Feature>> {
 
 /// Result of applying several series in order.
 pub enum Applies {
-    /// All patches apply: the number of patches, and the number of patches with a fix-up.
+    /// All patches apply. The fields are the number of patches, and the number of patches with a fix-up.
     All(usize, usize),
     /// The first patch that does not apply, `fcse/0003-…`.
     Not(String),

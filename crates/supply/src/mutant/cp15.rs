@@ -3,8 +3,8 @@
 
 use serde::Deserialize;
 
-/// `opc1,CRn,CRm,opc2` of an MCR or MRC of CP15, as in `0,c7,c10,4`. `*` stands for any CRm, as in `0,c8,*,1`, which
-/// invalidates a TLB entry: on a core with one TLB, every CRm selects this TLB.
+/// `opc1,CRn,CRm,opc2` of an MCR or MRC of CP15, as in `0,c7,c10,4`. `*` stands for any CRm. For example, `0,c8,*,1`
+/// invalidates a TLB entry, because every CRm selects the TLB of a core with one TLB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Cp15 {
@@ -52,7 +52,7 @@ impl std::fmt::Display for Cp15 {
 }
 
 impl Cp15 {
-    /// Returns the operation of an MCR or MRC; `None` for another instruction.
+    /// Returns the operation of an MCR or MRC. Returns `None` for another instruction.
     pub fn of(word: u32) -> Option<Cp15> {
         (word & 0x0f00_0f10 == 0x0e00_0f10).then_some(Cp15 {
             opc1: word >> 21 & 7,

@@ -6,13 +6,13 @@ use serde::Deserialize;
 
 use super::Mutant;
 
-/// Expectation with victims that are chosen late, if it differs from the expectation with random victims.
+/// Expectation with victims that are chosen late. It is given if it differs from the expectation with random victims.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Late {
-    /// No report, with the reason.
+    /// No report is expected. The text is the reason.
     Survives(String),
-    /// Chance decides whether there is a report, with the reason.
+    /// Chance decides whether there is a report. The text is the reason.
     Chance(String),
     /// This test causes a report, although no test does so with random victims.
     Test(String),
@@ -25,14 +25,14 @@ pub enum Expected<'a> {
     Test(&'a str),
     /// The quick suite causes a report.
     Suite,
-    /// Chance decides whether the quick suite causes a report, with the reason.
+    /// Chance decides whether the quick suite causes a report. The text is the reason.
     Chance(&'a str),
-    /// No report, with the reason.
+    /// No report is expected. The text is the reason.
     Nothing(&'a str),
 }
 
 impl Mutant {
-    /// Returns the expected result with a way of choosing victims.
+    /// Returns the expected result for a way of choosing victims.
     pub fn expected(&self, victims: Victims) -> Expected<'_> {
         let late = self.late.as_ref().filter(|_| victims == Victims::Late);
         match (late, &self.test) {

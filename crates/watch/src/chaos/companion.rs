@@ -10,7 +10,8 @@ use board::{Observed, Observer};
 
 /// An observer that can run together with chaos.
 pub trait Companion: Observer {
-    /// Runs the core with chaos and this observer ([`Observer::run_core`]). This crate compiles the call.
+    /// Runs the core with chaos and this observer ([`Observer::run_core`]). Each implementation is a function of this
+    /// crate, so that the core's loop is compiled in this crate.
     fn run_core_of_both(cpu: &mut Cpu<Observed<Chaos<Self>>>, limit: u64) -> Exit
     where
         Self: Sized;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Follows an interrupt: the instruction that it interrupts, and the next entry into the kernel by a process other than
-//! the woken one.
+//! Follows an interrupt. Finds the instruction that it interrupts, and the next entry into the kernel by a process
+//! other than the woken one.
 
 use super::{Chaos, FAULT, USER};
 use arm::Context;
@@ -19,8 +19,8 @@ pub(super) enum Followed {
     Asked,
     /// The interrupt came in the kernel, at this address.
     Taken(u32),
-    /// The interrupt came in the kernel, at the address in the first field, and woke a task in the address space with
-    /// the table base in the second field.
+    /// The interrupt came in the kernel and woke a task. The fields are the interrupted address, and the table base of
+    /// the woken task.
     Woken(u32, u32),
 }
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls of the functions that suppressions name. The log shows which of these functions were called between the events
-//! of a report.
+//! Calls of the functions that suppressions name. For each report, the log shows which of these functions were called
+//! between the events of the report.
 
 use super::calls::{Call, Calls, Node, Stack, concerns};
 use arm::Mva;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-/// Number of calls kept: the newest calls of all these functions together.
+/// Number of calls kept, over all functions. Only the newest calls are kept.
 const KEPT: usize = 1 << 16;
-/// Number of resumed tasks kept: the newest.
+/// Number of resumed tasks kept. Only the newest are kept.
 const BACK: usize = 1 << 10;
-/// Number of calls in which the log searches for calls by a writer's callers.
+/// Number of calls that a search for the callers of a write looks at.
 const SEARCHED: usize = 1 << 12;
 /// Log2 of FCSE's slot size. FCSE processes pass addresses below the slot size to the kernel.
 const SLOT: u32 = 25;
@@ -21,7 +21,7 @@ const SLOT: u32 = 25;
 pub struct Given {
     /// The function.
     pub function: Range<u32>,
-    /// The condition: one of these bits is set. `None`: any argument.
+    /// Condition: at least one of these bits of the argument is set. `None` accepts every call.
     pub bits: Option<Bits>,
 }
 
@@ -34,7 +34,7 @@ pub struct Bits {
     pub mask: u32,
 }
 
-/// Functions that distinguish reports: one list for each question that a suppression can contain.
+/// Functions that distinguish reports. A suppression can contain several questions, and each question has a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Distinctions {
     /// Is the function among the callers of the access or of the writer?
@@ -68,8 +68,8 @@ impl Distinctions {
         self.suspended_in.extend(other.suspended_in);
     }
 
-    /// Returns the functions whose calls are kept. They include `callers`: a repeated call of a writer's caller ends
-    /// the search for calls after the write.
+    /// Returns the functions whose calls are kept. They include `callers`, because the search for `then_called` ends
+    /// when a caller of the writer is called again.
     fn calls(&self) -> impl Iterator<Item = &Range<u32>> {
         let lists = [
             &self.callers,
@@ -92,14 +92,15 @@ impl From<Vec<Range<u32>>> for Distinctions {
     }
 }
 
-/// Functions called between the events of a report: addresses of their first instructions, without duplicates.
+/// Functions called between the events of a report. Each function appears once, as the address of its first
+/// instruction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Between {
     /// [`Distinctions::then_called`].
     pub then_called: Vec<u32>,
     /// [`Distinctions::filled_in`].
     pub filled_in: Vec<u32>,
-    /// [`Distinctions::called_since_fill`], with the bits of its condition.
+    /// [`Distinctions::called_since_fill`]. Each function has the bits of its condition.
     pub called_since_fill: Vec<(u32, Option<Bits>)>,
     /// [`Distinctions::called_since`].
     pub called_since: Vec<u32>,
@@ -120,13 +121,13 @@ pub(super) struct Events {
     pub stack: Stack,
     /// Cycle in which the used line or TLB entry was filled.
     pub filled: Option<u64>,
-    /// Modified virtual addresses of the data: the address of the use, and the address of the write if it has one.
+    /// Modified virtual addresses of the use and of the write, if they have one.
     pub addresses: [Option<Mva>; 2],
     /// Translation table bases of the use and of the write.
     pub tables: [u32; 2],
 }
 
-/// The newest calls of the functions.
+/// The newest calls of the functions in [`Distinctions`].
 #[derive(Clone, Default)]
 pub(super) struct CallLog {
     /// Sorted addresses of the functions' first instructions, and a Bloom filter of these addresses.
@@ -143,9 +144,9 @@ struct Suspended {
     functions: Vec<u32>,
     /// Call-tree nodes of these functions, each with its function.
     inside: BTreeMap<Node, u32>,
-    /// Suspended tasks by their stack: the function, and the cycle of the switch.
+    /// Suspended tasks by their stack. Each has the function, and the cycle of the switch.
     away: BTreeMap<u32, (u32, u64)>,
-    /// The newest resumed tasks: the function, and the cycles of suspension and resumption.
+    /// The newest resumed tasks. Each has the function, and the cycles of suspension and resumption.
     back: VecDeque<(u32, u64, u64)>,
 }
 
@@ -282,7 +283,7 @@ impl Calls {
         let is_of_process = |call: &&Call| {
             let is_given = |at: u32| concerns(&call.arguments, at);
             let mut all = events.addresses.iter().flatten();
-            // Another process maps another page at this address.
+            // An equal address of another process leads to another page, so only these processes count.
             events.tables.contains(&call.ttb)
                 && all.any(|at| is_given(at.0) || is_given(unrelocated(at.0)))
         };
@@ -311,7 +312,8 @@ impl Calls {
         }
     }
 
-    /// Returns the calls that the writer's callers made after the write, up to the next call of one of these callers.
+    /// Returns the calls that the writer's callers made after the write. The calls end where one of these callers is
+    /// called again.
     fn next_by_callers(&self, events: &Events) -> impl Iterator<Item = &Call> {
         let ((cycle, node), stack) = (events.written, events.stack);
         let callers = self.ancestors(self.parent(node));
@@ -333,8 +335,8 @@ impl Calls {
         all
     }
 
-    /// Returns the writer's callers that had already been called by `cycle`. Only the calls that led to the write
-    /// count.
+    /// Returns the functions of the writer's call chain that had been called by `cycle`. Only the calls that led to the
+    /// write count.
     fn began_before(&self, functions: &[Range<u32>], cycle: u64, events: &Events) -> Vec<u32> {
         let ((written, node), stack) = (events.written, events.stack);
         let callers = self.ancestors(node);

@@ -62,7 +62,7 @@ impl Run {
         self.at(to, 0)
     }
 
-    /// Makes a call that returns. The result is the call's cycle and node.
+    /// Makes a call that returns. Gives the call's cycle and node.
     fn called(&mut self, from: u32, to: u32) -> (u64, Node) {
         let node = self.call(from, to);
         let cycle = self.cycle;
@@ -92,7 +92,7 @@ fn bl(from: u32, to: u32) -> u32 {
     0xeb00_0000 | to.wrapping_sub(from + 8) >> 2 & 0xff_ffff
 }
 
-/// Returns a function whose condition is one of these bits in r2.
+/// Returns a function with a condition: one of these bits is set in r2.
 fn given(start: u32, mask: Option<u32>) -> Vec<Given> {
     let bits = mask.map(|mask| Bits { register: 2, mask });
     let function = start..start + 0x100;
@@ -228,7 +228,8 @@ fn a_task_that_was_switched_away_inside_a_function_is_known_at_that_time() {
     }
 }
 
-/// Another task entered the same system call before the write, and flushes only its own data.
+/// Before the write, a second task entered the system call that the writer is in. The second task flushes only its own
+/// data.
 #[test]
 fn a_flush_by_another_task_is_not_the_writers() {
     let distinctions = Distinctions {
@@ -269,7 +270,8 @@ fn a_call_of_another_process_is_for_another_page() {
     assert_eq!(found, [], "the call was for another process' page");
 }
 
-/// No flush follows the write. Many more calls then push the calls after the write out of the log.
+/// No flush follows the write. Then more calls come than the log keeps, so the log loses the calls just after the
+/// write.
 #[test]
 fn a_call_that_is_no_longer_kept_was_not_called_next() {
     let distinctions = Distinctions {

@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 /// Node of the call tree, which stands for a chain of frames. Node 0 is outside all calls.
 pub(crate) type Node = u32;
 
-/// A task's stack: the low bits of the stack's number. Stacks 512 MB apart share a number, so that [`Writer`] stays
-/// small.
+/// A task's stack: the low bits of the stack's number. Stacks that are 512 MB apart have equal values, but a short
+/// number keeps [`Writer`] small.
 pub(super) type Stack = u16;
 
 /// Returns the stack for the top bits of a stack pointer.
@@ -58,13 +58,13 @@ pub struct Switch {
 const STACK: u32 = 13;
 /// Number of calls kept: the newest million.
 const KEPT: usize = 1 << 20;
-/// Maximum number of nodes of the tree. A further call gets the node of its caller.
+/// Maximum number of nodes of the tree. When the tree is full, a new call gets the node of its caller.
 const NODES: usize = 1 << 22;
 /// Slots of the cache in front of the tree.
 const RECENT: usize = 1 << 14;
-/// Maximum number of frames of a stack. A deeper stack means that this module has missed returns.
+/// Maximum number of frames of a stack. If a stack is deeper, this module has missed returns.
 const DEPTH: usize = 256;
-/// Start of the exception vectors. No call leads there.
+/// Start of the exception vectors. No call leads to a vector.
 const VECTORS: u32 = 0xffff_0000;
 /// Longest range that two arguments can describe, in bytes.
 const RANGE: u32 = 1 << 20;
@@ -87,7 +87,7 @@ pub(crate) struct Calls {
     nodes: Vec<(Node, u32)>,
     children: BTreeMap<(Node, u32), Node>,
     recent: Vec<(Node, u32, Node)>,
-    /// Frames of all stacks except the current stack, by the top bits of their addresses.
+    /// Frames of all stacks except the current stack. The key is the top bits of the stack pointer.
     stacks: BTreeMap<u32, Vec<Frame>>,
     stack: u32,
     frames: Vec<Frame>,
@@ -177,7 +177,7 @@ impl Calls {
         stack(self.stack)
     }
 
-    /// Returns the cycle of the outermost call that has not returned: usually the task's system call.
+    /// Returns the cycle of the outermost call that has not returned. This call is usually the task's system call.
     pub fn began(&self, context: &Context) -> Option<u64> {
         let outermost = self.frames.first().filter(|_| !is_user(context));
         outermost.map(|frame| frame.since)
@@ -328,8 +328,8 @@ impl Calls {
     }
 
     /// Returns the calls since `cycle` whose arguments point into the page of one of these addresses, or describe a
-    /// range around an address. For each pair of calling instruction and function, it returns only the first call and
-    /// the last call, oldest first.
+    /// range around an address. For each pair of calling instruction and function, the result has only the first and
+    /// the last call. The oldest call comes first.
     pub fn given(&self, cycle: u64, addresses: &[Mva], most: usize) -> Vec<Call> {
         let fits = |c: &&Call| addresses.iter().any(|a| concerns(&c.arguments, a.0));
         let mut found = distinct(self.since(cycle).filter(fits), most / 2);
@@ -341,7 +341,7 @@ impl Calls {
         found
     }
 
-    /// Returns the next calls by the callers of the write at `cycle`, in `node`.
+    /// Returns the next calls by the callers of a write. `cycle` and `node` belong to the write.
     pub fn next(&self, cycle: u64, node: Node, most: usize) -> Vec<Call> {
         let mut callers = Vec::new();
         let mut at = node;
@@ -373,8 +373,8 @@ fn leads(word: u32, from: u32, to: u32) -> bool {
     bl && target == to || word & 0x0fff_fff0 == 0x012f_ff30
 }
 
-/// Returns whether the arguments point into the page of an address, or describe a range around the address: a start,
-/// followed by an end or a number of bytes.
+/// Returns whether the arguments point into the page of an address, or describe a range around the address. A range is
+/// a start followed by an end or by a number of bytes.
 pub(super) fn concerns(arguments: &[u32; 4], address: u32) -> bool {
     let page = |a: u32| a >> 12;
     arguments.iter().any(|a| page(*a) == page(address))
@@ -388,7 +388,7 @@ pub(super) fn concerns(arguments: &[u32; 4], address: u32) -> bool {
         })
 }
 
-/// Returns the first call for each pair of calling instruction and function, at most `most`.
+/// Returns the first call for each pair of calling instruction and function. Stops after `most` calls.
 fn distinct<'a>(calls: impl Iterator<Item = &'a Call>, most: usize) -> Vec<Call> {
     let mut found: Vec<Call> = Vec::new();
     for call in calls {

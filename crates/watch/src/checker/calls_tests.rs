@@ -192,7 +192,7 @@ fn a_new_table_base_is_known_with_its_writer() {
     assert_eq!(calls.switch_since(77), None);
 }
 
-/// Another task has been inside these functions since before the write, on its own stack, and remains there.
+/// Another task called these functions before the write, on its own stack, and has not returned.
 #[test]
 fn functions_of_another_task_do_not_count_as_running() {
     let mut calls = in_h();

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::hash::{Hash as _, Hasher};
 use std::ops::Range;
 
-/// Number of diagnosed differences for each pair of instructions. Further differences count towards the cause of the
-/// last diagnosis.
+/// Number of differences that are diagnosed for each pair of instructions. Further differences are counted under the
+/// cause of the last diagnosis.
 const DIAGNOSED: u32 = 64;
 
 /// Width of the kind of access in a [`Pair`], in bits.
@@ -30,7 +30,8 @@ pub(super) struct Causes {
     met: BTreeMap<(Cause, Among), (u64, usize)>,
     /// For each pair of instructions: number of diagnoses and last cause.
     pairs: BTreeMap<(Pair, Among), (u32, Cause)>,
-    /// Functions that suppressions name. A suppressed report must not stand for a report with other callers.
+    /// Functions that suppressions name. Reports with other callers stay separate, because a suppression may cover only
+    /// one of them.
     distinctions: Distinctions,
 }
 
@@ -122,9 +123,9 @@ impl Checker {
         self.causes.is_well_known(pair, among)
     }
 
-    /// Returns the key under which frequent differences are counted. The key includes the state of the lines that is
-    /// known without the events. This state has four parts: whether the newest value was stored into a line, whether it
-    /// is still in that line, whether the used line is dirty too, and whether the used line holds other memory.
+    /// Returns the key under which frequent differences are counted. The key includes the part of the lines' state that
+    /// is known without the events: whether the newest value was stored into a line, whether it is still in that line,
+    /// whether the used line is dirty too, and whether the used line holds other memory.
     pub(super) fn pair(&self, met: &Difference<'_>) -> Pair {
         let (access, pc, writer) = pair(met.access, met.context.pc, met.writer.pc);
         let fill = self.history.fill_of(met.access, met.mva);
@@ -140,9 +141,9 @@ impl Checker {
         (state << KIND_BITS | access, pc, writer)
     }
 
-    /// Hashes the facts that distinguish reports of the same two instructions: the callers and circumstances that
-    /// suppressions ask for and, for a read by a bus master, that master and the writer's caller. Returns 0 if there
-    /// are no such facts.
+    /// Hashes the facts that distinguish reports of one pair of instructions. These facts are the callers and
+    /// circumstances that suppressions ask for. For a read by a bus master, they are also this bus master and the
+    /// writer's caller. Returns 0 if there are no such facts.
     pub(super) fn among(&self, met: &Difference<'_>) -> Among {
         let told_apart = self.causes.are_told_apart();
         let written = || self.calls.callers(met.writer.node);
@@ -228,7 +229,7 @@ mod tests {
         assert_eq!(script.checker.reports().count(), before + 1);
     }
 
-    /// Returns the count and the writer's callers of each report, after each of two callers has called twice.
+    /// Lets each of two callers call twice. Returns the count and the writer's callers of each report.
     fn reports(distinctions: &[u32]) -> Vec<(u64, Vec<u32>)> {
         let mut script = Scripted::new(distinctions);
         for (n, caller) in (0..).zip([CALLERS, CALLERS].concat()) {

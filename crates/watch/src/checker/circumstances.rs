@@ -10,31 +10,32 @@ use arm::{Context, Mapping, Mva, Pa, Width};
 /// Circumstances of a difference between the value that an access got and the newest value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Circumstances {
-    /// The outermost function that led to the access was called before the data was written. A read that overlaps a
-    /// write may return either value.
+    /// The outermost function that led to the access was called before the data was written. The read then overlaps the
+    /// write, and may return the old or the new value.
     pub overlapping: bool,
     /// The access used a cached page that user land may only read, and the writer used an uncached mapping of the same
     /// memory. A kernel that does not cache shared mappings creates this state when a file is mapped both privately and
-    /// as shared. The page was mapped before the write: a page mapped later shows the newest data, unless lines
-    /// outlived a mapping.
+    /// as shared. The page must have been mapped before the write. A page mapped after the write shows the newest data,
+    /// unless lines outlived a mapping.
     pub private_view: bool,
-    /// The used line or TLB entry was filled before the data was written; `None` if the time of the fill is unknown.
+    /// The used line or TLB entry was filled before the data was written. `None` if the time of the fill is unknown.
     pub filled_before: Option<bool>,
     /// The used line was already dirty when the data was written.
     pub dirty_before: bool,
     /// The access used a page that user land may only read.
     pub read_only: bool,
-    /// The writer's address still leads to the data, and user land may write there.
+    /// The writer's address still leads to the data, and user land may write at this address.
     pub writer_maps: bool,
     /// The writer's address still leads to the data, with any permissions.
     pub writer_leads: bool,
-    /// The newest descriptor leads to the same page as the used descriptor, and differs only in its permissions.
+    /// The newest descriptor differs from the used descriptor only in its permissions. Both lead to one page.
     pub permissions_only: bool,
     /// Functions called between the events.
     pub between: Between,
 }
 
-/// Access permissions (`DDI0198D 3.5`): user land may only read; user land may also write.
+/// Two access permissions (`DDI0198D 3.5`). With the first, user land may only read. With the second, it may also
+/// write.
 const READ_ONLY: u8 = 2;
 const WRITABLE: u8 = 3;
 /// The bit C of [`Mapping::cb`].

@@ -43,7 +43,7 @@ fn a_line_was_filled_before_the_write_after_it_or_at_an_unknown_time() {
     }
 }
 
-/// A second fill is another bug, so the read gets another report.
+/// The second read follows another fill. This is another bug, so it gets another report.
 #[test]
 fn a_read_of_a_refilled_line_is_a_separate_report() {
     let mut script = Scripted::new(&CALLERS);
@@ -94,8 +94,8 @@ fn a_line_was_dirty_before_the_write_or_became_dirty_after_it() {
     }
 }
 
-/// Returns the circumstances of a stale load if tables map the page of line 0 at both addresses. After the store, the
-/// writer's descriptor becomes `last`, plus the start of RAM.
+/// Returns the circumstances of a stale load. Tables map the page of line 0 at both addresses. After the store, the
+/// writer's descriptor becomes `last` plus the start of RAM.
 fn mapped(read_only: bool, last: u32) -> Circumstances {
     let mut script = Scripted::new(&CALLERS);
     let base = script.bus.ram_base();
@@ -161,9 +161,9 @@ fn a_descriptor_that_leads_elsewhere_or_is_zero_differs_in_more_than_its_permiss
     }
 }
 
-/// One instruction runs from an I-cache line of other memory, which suppressions with `remapped` cover. Then it runs
-/// from a line of the same memory that was not invalidated, which these suppressions do not cover. The writer is the
-/// same.
+/// One instruction first runs from an I-cache line of other memory. Suppressions with `remapped` cover this case.
+/// Later, the instruction runs from a line of its own memory that was not invalidated. These suppressions do not cover
+/// this case. Both cases have one writer.
 #[test]
 fn a_line_of_other_memory_hides_no_line_of_the_same_memory() {
     let mut script = Scripted::new(&CALLERS);
@@ -195,8 +195,8 @@ fn a_line_of_other_memory_hides_no_line_of_the_same_memory() {
     assert_eq!(all, [(true, 1), (false, 1)]);
 }
 
-/// Many stale words have their newest value in memory, which suppressions with `newest = "memory"` cover. Then the
-/// newest value of one word is still in a dirty line.
+/// Many stale words have their newest value in memory. Suppressions with `newest = "memory"` cover them. After these
+/// words comes a word whose newest value is still in a dirty line.
 #[test]
 fn another_state_is_a_report_however_often_a_covered_state_was_met() {
     for covered in [63, 64] {

@@ -7,7 +7,7 @@ use super::report::{Access, Newest, Report, ReportKind, Trace};
 use super::shadow::{Path, Writer};
 use arm::{Context, Mva, Pa, Side, Width};
 
-/// Maximum number of events since the newest write that a report shows.
+/// Maximum number of events that a report shows.
 const SHOWN: usize = 24;
 
 /// A difference between the value that an access got and the newest value.
@@ -74,13 +74,13 @@ impl Found {
 /// The result of [`follow`].
 struct Followed {
     place: Newest,
-    /// Cycle in which the newest value last left its line for memory. If the value never left its line, the cycle of
-    /// its write.
+    /// Cycle in which the newest value last left its line for memory. If the value never left its line, this is the
+    /// cycle of its write.
     left: u64,
 }
 
-/// Returns whether the dirty line that a word was stored into still holds the word. A line that became dirty after the
-/// store is a different line.
+/// Returns whether a word is still in the dirty line into which it was stored. A line that became dirty after the store
+/// is a different line.
 pub(super) fn holds(dirty: &DirtyLines, writer: &Writer, pa: Pa) -> bool {
     let since = dirty.since(writer.mva & !31 | pa.0 & 31);
     writer.path == Path::Line && since.is_some_and(|since| since <= writer.cycle)
@@ -192,8 +192,8 @@ pub(super) fn stale(history: &History, dirty: &DirtyLines, found: Found) -> Repo
     }
 }
 
-/// Diagnoses a write-back of data that is not the newest. Returns `None` if the write-back destroys nothing: the newest
-/// data is in another line, or is already lost.
+/// Diagnoses a write-back of data that is not the newest. Returns `None` if the write-back destroys nothing, because
+/// the newest data is in another line or already lost.
 pub(super) fn overwritten(history: &History, dirty: &DirtyLines, found: Found) -> Option<Report> {
     let Followed { place, left } = follow(&found, history, dirty);
     let line = found.mva.0 & !31;
@@ -214,7 +214,7 @@ pub(super) fn overwritten(history: &History, dirty: &DirtyLines, found: Found) -
             old: found.word(),
         },
     };
-    // Whether this line was already dirty while the newest data was still dirty in its line.
+    // Whether this line was already dirty when the newest data was still dirty in its own line.
     let was_in_line = found.writer.path == Path::Line && place == Newest::Memory;
     let since = dirty.since(found.mva.0);
     let kind = if was_in_line && since.is_some_and(|since| since < left) {

@@ -14,7 +14,7 @@ type Since = [Option<u64>; 2];
 pub(super) struct DirtyLine {
     /// MVA of the line's first byte.
     pub mva: u32,
-    /// Physical address of the line's memory, from the first store to the line.
+    /// Physical address of the line's memory. It comes from the first store to the line.
     pub pa: u32,
     /// Core cycle in which the line became dirty.
     pub since: u64,
@@ -24,7 +24,8 @@ pub(super) struct DirtyLine {
 #[derive(Clone)]
 pub(super) struct DirtyLines {
     lines: BTreeMap<u32, (Since, u32)>,
-    /// MVAs of lines known to be dirty, with the dirty halves in bits 1:0. Most stores go to such a line.
+    /// MVAs of lines that are known to be dirty, with the dirty halves in bits 1:0. Most stores go to one of these
+    /// lines.
     recent: Vec<u32>,
 }
 
@@ -45,7 +46,7 @@ impl DirtyLines {
         (mva >> 5) as usize % RECENT
     }
 
-    /// Records a store, for memory at `pa`, into the line that holds `mva`.
+    /// Records a store into the line that holds `mva`. The line's memory is at `pa`.
     #[inline]
     pub fn stored(&mut self, (mva, pa): (u32, u32), cycle: u64) {
         let known = self.recent[Self::slot(mva)];

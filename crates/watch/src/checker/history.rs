@@ -11,11 +11,11 @@ pub enum Movement {
     Fill(Side),
     /// Dirty halves were written to memory.
     WriteBack {
-        /// Bit 0: the lower 16 bytes; bit 1: the upper 16 bytes.
+        /// Bit 0 stands for the lower 16 bytes, bit 1 for the upper 16 bytes.
         halves: u8,
         /// Whether the line made room for another line. Otherwise, an operation cleaned it.
         victim: bool,
-        /// Written words that did not hold the newest value; bit 0 is the first word of the line.
+        /// Written words that did not hold the newest value. Bit 0 stands for the first word of the line.
         old: u8,
     },
     /// Discarded.
@@ -46,7 +46,7 @@ pub struct LineEvent {
 
 /// Number of events kept: the newest million.
 const KEPT: usize = 1 << 20;
-/// Number of slots for each side in the table that holds the last fill of each address.
+/// Number of slots for each side in the table of last fills.
 const FILLS: usize = 1 << 12;
 
 /// A ring of the newest events.
@@ -54,7 +54,7 @@ const FILLS: usize = 1 << 12;
 pub(super) struct History {
     events: Vec<LineEvent>,
     next: usize,
-    /// For each side, by slot: the address filled last, and the index of its event in the ring.
+    /// For each side, a slot holds the address filled last and the index of this fill in the ring.
     fills: [Vec<(u32, usize)>; 3],
 }
 
@@ -99,9 +99,9 @@ impl History {
         newer.iter().rev().chain(older.iter().rev())
     }
 
-    /// Returns the events from `cycle` on, oldest first. They are the events of all lines that hold the memory at `pa`,
-    /// and of the D-cache line at `mva`, if given, even if that line holds other memory. The flag says whether the ring
-    /// reaches back to `cycle`.
+    /// Returns the events from `cycle` on, oldest first. The events belong to all lines that hold the memory at `pa`.
+    /// If `mva` is given, events of the D-cache line at `mva` are included, even if this line holds other memory. The
+    /// flag says whether the ring reaches back to `cycle`.
     pub fn of_line(&self, pa: Pa, mva: Option<Mva>, cycle: u64) -> (Vec<LineEvent>, bool) {
         let (pa, mva) = (pa.0 & !31, mva.map(|mva| mva.0 & !31));
         let concerns = |e: &&LineEvent| match e.movement {

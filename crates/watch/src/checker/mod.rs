@@ -3,8 +3,8 @@
 //! every load, instruction, descriptor, write-back and read of a bus master with the newest value.
 //!
 //! The checker observes ([`board::Observer`]) and changes nothing. A report shows the stale data, the writer of the
-//! newest value, the events of the line since then, and the missing operation. Stale data that is never used is not
-//! reported. A write-back of old data over newer data is reported at once.
+//! newest value, the events of the line since that write, and the missing operation. Stale data that is never used is
+//! not reported. A write-back of old data over newer data is reported at once.
 
 mod call_log;
 pub(crate) mod calls;
@@ -403,7 +403,7 @@ impl Checker {
             | Event::TlbUnlock { .. } => {
                 self.translations.moved(&mut self.shadow, context, event);
             }
-            // A claimed line needs no action, because its contents are undefined, and a load of these contents gets a
+            // A claimed line has undefined contents, so the claim needs no action. A load of these contents gets a
             // report. The caller handles accesses.
             _ => {}
         }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds lines and TLB entries of a page that was freed and has another owner, before data is lost.
+//! Finds lines and TLB entries that belong to the former owner of a page, before data is lost.
 //!
 //! The checker follows pages through the functions that Linux calls whenever it frees or allocates a page. A kernel may
 //! flush at the next change of address space. Therefore, lines and entries that remain when a page is allocated are
-//! reported only if they outlast that change. Lines at the kernel's own addresses are not reported: the kernel writes
-//! to freed pages on behalf of their next owners.
+//! reported only if they outlast that change. Lines at the kernel's own addresses are not reported, because the kernel
+//! writes to freed pages on behalf of their next owners.
 
 use super::calls::Node;
 use super::diagnosis::Found;
@@ -33,9 +33,9 @@ pub struct PageFunctions {
 const PAGE: u32 = 12;
 /// Orders are below this number (Linux, MAX_PAGE_ORDER).
 const ORDERS: u32 = 11;
-/// Slots of the table of I-cache lines. If several lines share a slot, only the newest is followed.
+/// Slots of the table of I-cache lines. If several lines share a slot, the checker follows only the newest line.
 const SLOTS: usize = 4096;
-/// Number of pages after which the checker trusts its estimate of the size of a `struct page`.
+/// Number of `struct page` addresses after which the checker trusts its estimate of the size of a `struct page`.
 const SEEN: u32 = 64;
 /// Maximum number of lines and entries that wait for a change of address space. Further lines and entries are not
 /// followed.
@@ -76,17 +76,18 @@ pub(super) struct Pages {
     /// Greatest common divisor of all offsets in the kernel's map, and the number of offsets.
     bytes: u32,
     seen: u32,
-    /// Unfinished calls that allocate pages, from all tasks and interrupts: return address, stack pointer and order.
+    /// Unfinished calls that allocate pages, from all tasks and interrupts. Each has its return address, stack pointer
+    /// and order.
     giving: Vec<(u32, u32, u32)>,
-    /// Bloom filter of the addresses at which a page may be freed or allocated; 0 if the functions are unknown.
+    /// Bloom filter of the addresses at which a page may be freed or allocated. It is 0 if the functions are unknown.
     filter: u64,
     /// Last free of each page, by page number.
     freed: BTreeMap<u32, PageEvent>,
     /// I-cache lines of user addresses: MVA, physical address, cycle of the fill.
     lines: Vec<(u32, u32, u64)>,
     waiting: Vec<Left>,
-    /// Table base that was current when the pages in `waiting` were allocated. User instructions under this table base
-    /// need no check.
+    /// Table base under which the pages in `waiting` were allocated. User instructions under this table base need no
+    /// check.
     looked: Option<u32>,
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lines and TLB entries that outlive a page, and lines and entries that do not.
+//! Tests of lines and TLB entries that remain after a page has changed owners, and of lines and entries that do not
+//! remain.
 
 use super::tests::{BACK, KNOWN, Kernel, NUMBER, OTHER, store};
 use super::*;

@@ -112,7 +112,7 @@ impl Kernel {
         self.at(USER, USERS, [0; 16]);
     }
 
-    /// Returns the access, the cycle of the free, and the count of each report.
+    /// Returns for each report: the access, the cycle of the free, and the count.
     fn reports(&self) -> Vec<(Access, Option<u64>, u64)> {
         let all = self.script.checker.reports();
         let all = all.map(|(r, count)| {
@@ -183,7 +183,7 @@ fn a_call_that_returns_no_page_gives_none() {
     assert_eq!(kernel.reports(), []);
 }
 
-/// Between the start and the end of a call, an interrupt or another task makes another call.
+/// Between the start and the end of a call, an interrupt or another task makes a call of its own.
 #[test]
 fn each_of_two_nested_calls_gives_its_page() {
     let mut kernel = Kernel::new();
@@ -200,7 +200,7 @@ fn each_of_two_nested_calls_gives_its_page() {
     assert_eq!(counts, 2);
 }
 
-/// An I-cache line and a TLB entry lead to one page, whose first word was never written.
+/// An I-cache line and a TLB entry lead to one page. The first word of this page was never written.
 #[test]
 fn an_i_cache_line_hides_no_tlb_entry() {
     let mut kernel = Kernel::new();
@@ -249,7 +249,7 @@ fn a_free_before_the_last_owner_is_not_reported() {
     assert_eq!(kernel.reports(), [(LINE, None, 1)]);
 }
 
-/// A guest controls the registers.
+/// The guest controls the registers, so any value may arrive.
 #[test]
 fn a_guest_cannot_make_the_state_of_pages_grow_without_bound() {
     let mut kernel = Kernel::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A report as data. The caller renders it with words, symbols and source lines.
+//! A report as data. The caller turns it into text with symbols and source lines.
 
 use super::calls::{Call, Switch};
 use super::circumstances::Circumstances;
@@ -92,7 +92,7 @@ pub enum Access {
         /// Number of the bus master ([`board::bus::dma::Transfer::master`]).
         master: u32,
     },
-    /// No access: a line or entry outlived the page's owner.
+    /// No access. A line or TLB entry remained after the page had got another owner.
     Outlives(Kept),
 }
 
@@ -112,8 +112,8 @@ pub enum Kept {
 pub struct Moment {
     /// Core cycles since power-on.
     pub cycle: u64,
-    /// Virtual address: the entry of the function that frees pages, or the return address of the call that allocated
-    /// the page.
+    /// Virtual address. For a free, it is the entry of the function that frees pages. For an allocation, it is the
+    /// return address of the call that allocated the page.
     pub pc: u32,
     /// Callers, innermost first.
     pub callers: Vec<u32>,
@@ -133,17 +133,17 @@ pub struct PageMoves {
 pub enum Newest {
     /// Still dirty in the line with this MVA, which should have been cleaned.
     Dirty(Mva),
-    /// In memory: the used copy should have been invalidated.
+    /// In memory. The used copy should have been invalidated.
     Memory,
     /// In the write buffer, which should have been drained.
     Buffer,
-    /// Nowhere: the line was invalidated while dirty, or written back to other memory because
-    /// the mapping of its address had changed.
+    /// Nowhere. The line was invalidated while dirty, or written back to other memory because the mapping of its
+    /// address had changed.
     Lost(LineEvent),
-    /// Nowhere: this write-back overwrote the newest data in memory.
+    /// Nowhere. This write-back overwrote the newest data in memory.
     Overwritten(LineEvent),
-    /// Nowhere: a bus master wrote the newest data to memory, and then an older write of the core reached memory from
-    /// the write buffer.
+    /// Nowhere. A bus master wrote the newest data to memory. After that, an older write of the core reached memory
+    /// from the write buffer.
     Replaced,
 }
 
@@ -166,9 +166,9 @@ pub struct Trace {
     pub mapped: Vec<Mapped>,
     /// Newest change of the address space since [`Trace::since`].
     pub switched: Option<Switch>,
-    /// Core cycle from which the operation may have been missing. It is the earliest cycle of three events: the write
-    /// of the newest value, the fill of the used line or TLB entry, and the mapping of the addresses. If the used line
-    /// holds other memory, `since` is the cycle of the fill.
+    /// Core cycle from which the operation may have been missing. It is the cycle of the earliest of three events. The
+    /// events are the write of the newest value, the fill of the used line or TLB entry, and the mapping of the
+    /// addresses. If the used line holds other memory, `since` is the cycle of the fill.
     pub since: u64,
 }
 
@@ -203,7 +203,7 @@ pub struct Report {
     pub access: Access,
     /// Modified virtual address of the access.
     pub mva: Mva,
-    /// Physical address of the data (of the descriptor, for walks and translations).
+    /// Physical address of the data. For table walks and translations: address of the descriptor.
     pub pa: Pa,
     /// Physical address that a stale translation led to.
     pub led_to: Option<Pa>,
@@ -233,8 +233,8 @@ pub struct Report {
     pub trace: Trace,
 }
 
-/// Key of a cause: kind, the two instructions, and the missing operation. Differences with equal keys become one
-/// report.
+/// Key of a cause: the kind, the two instructions, and a number for the missing operation. Differences with equal keys
+/// become one report.
 pub type Cause = (ReportKind, u32, u32, u8);
 
 impl Report {
@@ -389,8 +389,8 @@ fn remap(line: Mva) -> String {
 }
 
 /// Key of a pair of instructions: the kind of access and the state of the lines ([`super::Checker::pair`]), the
-/// accessing instruction, and the writer. For victims and for remains of pages, the accessing instruction is 0, because
-/// it is unrelated to the cause.
+/// accessing instruction, and the writer. For victims and for remains of pages, the accessing instruction is unrelated
+/// to the cause, so it is 0.
 pub(super) type Pair = (u8, u32, u32);
 
 pub(super) fn pair(access: Access, pc: u32, writer: u32) -> Pair {

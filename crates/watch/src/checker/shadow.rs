@@ -44,7 +44,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Returns the modified virtual address of the store; `None` if no instruction wrote the value.
+    /// Returns the modified virtual address of the store. Returns `None` if no instruction wrote the value.
     pub fn address(&self) -> Option<Mva> {
         match self.path {
             Path::Loaded | Path::Dma => None,
@@ -56,8 +56,8 @@ impl Writer {
 /// Number of words in one page of writers.
 const PAGE: usize = 1024;
 
-/// Returns a page without writers. The function is not inlined, because it needs 32 KB of stack, and every caller would
-/// have to probe this stack.
+/// Returns a page without writers. The function needs 32 KB of stack. It is not inlined, because every caller would
+/// have to probe that stack.
 #[cold]
 #[inline(never)]
 fn unwritten() -> Box<[Writer; PAGE]> {
@@ -150,7 +150,7 @@ impl Shadow {
         (n < self.words.len()).then_some(n)
     }
 
-    /// Returns the newest value at `pa`; `None` outside RAM.
+    /// Returns the newest value at `pa`. Returns `None` outside RAM.
     #[inline(always)]
     pub fn newest(&self, pa: u32, width: Width) -> Option<u32> {
         let word = self.words[self.index(pa)?];
@@ -189,9 +189,9 @@ impl Shadow {
         reports
     }
 
-    /// Returns whether `user`, which got a stale value, needs a report, and records that this user has had a report.
-    /// After a write-back has destroyed the newest value, readers of the value in memory need no report: nothing they
-    /// could do would have saved it.
+    /// Returns whether `user`, who got a stale value, needs a report. Records that this user has had a report. After a
+    /// write-back has destroyed the newest value, readers of the value in memory need no report, because no operation
+    /// of theirs could have saved the newest value.
     pub fn needs_report(&mut self, pa: u32, width: Width, got: u32, user: User) -> bool {
         let Some(n) = self.index(pa) else {
             return false;

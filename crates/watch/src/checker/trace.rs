@@ -33,7 +33,7 @@ impl Checker {
         // The missing operation may have been due after any of these events.
         let times = mapped.iter().map(|m| m.writer.cycle).chain(*filled);
         let since = match (report.filled_from, filled) {
-            // The address was remapped after the fill, so nothing before the fill matters.
+            // The used line was filled before the address was remapped. Earlier events do not matter.
             (Some(_), Some(filled)) => *filled,
             _ => times.fold(writer.cycle, u64::min),
         };
@@ -54,7 +54,7 @@ impl Checker {
         }
     }
 
-    /// Returns the callers of the access; none if a bus master used the data.
+    /// Returns the callers of the access. Returns no callers if a bus master used the data.
     pub(super) fn callers_of_use(&self, met: &Difference<'_>) -> Vec<u32> {
         match met.access.is_by_core() {
             true => self.calls.callers(self.calls.now(met.context)),

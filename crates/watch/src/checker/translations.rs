@@ -30,16 +30,16 @@ struct Entry {
     /// Descriptor of the first level and, for a page, of the second level.
     descriptors: [Descriptor; 2],
     levels: usize,
-    /// Table base of the last check, and the addresses of all descriptors read in checks under this base. The tables of
-    /// another base may have other descriptors with the same contents.
+    /// Table base of the last check, and the addresses of all descriptors read in checks under this table base. Tables
+    /// of another table base may have other descriptors with equal contents.
     checked: (u32, Vec<u32>),
     /// Users that got a report under that table base.
     reported_to: BTreeSet<User>,
     /// Translation table base and core cycle of the fill.
     ttb: u32,
     cycle: u64,
-    /// Whether every use of the entry needs a check, because a descriptor was written after the fill, or because the
-    /// entry was used under another table base.
+    /// Whether every use of the entry needs a check. Either a descriptor was written after the fill, or the entry was
+    /// used under another table base.
     changed: bool,
     /// A locked entry survives an invalidate of all entries.
     locked: bool,
@@ -48,7 +48,7 @@ struct Entry {
 /// The user of a stale entry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct User {
-    /// Virtual address of the instruction, and its PID.
+    /// Virtual address of the instruction, and its process's PID.
     pub pc: u32,
     pub pid: u32,
     /// Kind of access.
@@ -88,7 +88,7 @@ pub(super) enum Verdict {
     /// The tables allow this access, but not every access that the entry allows.
     Less,
     /// The access goes to another address, has other cache bits, or is forbidden. Contains the first descriptor that
-    /// differs, with the value that the entry was made from, and its newest value.
+    /// differs, as the entry was made from it, and its newest value.
     Stale(Descriptor, u32),
 }
 
@@ -169,9 +169,9 @@ impl Translations {
         };
     }
 
-    /// Returns the addresses of all second-level descriptors of a page that has several. These descriptors must be
-    /// equal, because one entry covers the whole page. A write to any of them counts as a write to the descriptor that
-    /// the walk read.
+    /// If a page has several second-level descriptors, returns all their addresses. The descriptors must be equal,
+    /// because one entry covers the whole page. A write to any of them counts as a write to the descriptor that the
+    /// walk read.
     fn alike(&mut self, filled: Filled) -> Vec<u32> {
         let entry = self.entry(filled.number);
         let [(_, first), (at, _)] = entry.descriptors;
@@ -284,8 +284,8 @@ impl Translations {
             && now.cb == then.cb
             && now.allows(kind, privileged, dacr, sctlr)
         {
-            // The entry is good under another table base. Later uses of the entry need a check, and a stale use is
-            // reported again.
+            // The entry may be right under another table base. Therefore, every later use is checked, and a stale use
+            // is reported again.
             entry.changed |= entry.ttb != ttb;
             return match gives_less(&now, &then, dacr, sctlr) {
                 false => Verdict::Same,
@@ -355,8 +355,8 @@ impl Checker {
     }
 }
 
-/// Returns the mapping of an address in the present tables, and the descriptors read; `None` if a descriptor is outside
-/// RAM.
+/// Returns the mapping of an address in the present tables, and the descriptors read. Returns `None` if a descriptor is
+/// outside RAM.
 fn newest(
     shadow: &Shadow,
     context: &Context,

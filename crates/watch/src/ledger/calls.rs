@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The call tree of the kernel. The cycles of its calls and the cycles of the ledger's cells have equal sums.
+//! The call tree of the kernel. The sum of cycles over its calls equals the sum over the ledger's cells.
 //!
-//! Execution that reaches a function's first instruction is a call. Execution that reaches the return address of a
-//! call, with the stack pointer of that call, is a return. In all other cases, for instance after an exception,
-//! execution continues in the innermost call of that function. If there is no such call, one begins.
+//! When execution reaches a function's first instruction, this is a call. When execution reaches the return address of
+//! a call, with the stack pointer of that call, this is a return. In all other cases, for instance after an exception,
+//! execution continues in the function's innermost call. If the function has no call, one begins.
 
 use super::functions::Function;
 use super::table::Table;
@@ -28,7 +28,7 @@ const ROOT: u64 = 1 << 31;
 /// All calls of a function by one chain of callers, in one task or interrupt.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// The caller; `None` for user land and if the caller is unknown.
+    /// The caller. `None` for user land, or if the caller is unknown.
     pub caller: Option<CallId>,
     /// The owner, including the function.
     pub owner: Owner,
@@ -38,7 +38,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// Returns the cycles of the call itself by cause, without the cycles of its callees.
+    /// Returns the cycles of the call by cause. The cycles of its callees are not included.
     pub fn cycles(&self) -> Cycles {
         self.spent.map(|cycles| cycles.max(0) as u64)
     }
@@ -73,7 +73,7 @@ fn stack_of(pointer: u32) -> u32 {
 #[derive(Clone, Debug)]
 pub(super) struct Calls {
     calls: Vec<Call>,
-    /// By caller and function: number of the call plus 1, or 0 if there is no call.
+    /// By caller and function: number of the call plus 1; 0 if there is no call.
     of: Table<u32>,
     /// The current place: its number in the ledger, and an owner in it.
     place: (usize, Owner),
@@ -83,9 +83,9 @@ pub(super) struct Calls {
     /// Frames of interrupted code, the outermost first.
     interrupted: Vec<Vec<Frame>>,
     now: CallId,
-    /// Stack of the previous task, while a new task still uses this stack.
+    /// Stack of the previous task. Kept while a new task still uses this stack.
     new_from: Option<u32>,
-    /// Charges for the fetch of an instruction in a function that execution has not reached yet.
+    /// Charges for fetching an instruction of a function that execution has not reached yet.
     ahead: Option<(Function, [i64; Cause::COUNT])>,
 }
 
@@ -122,14 +122,14 @@ impl Calls {
         spent[cause as usize] += cycles;
     }
 
-    /// Charges cycles from now on to this function, whose instruction is being fetched.
+    /// Charges the next cycles to this function, because one of its instructions is being fetched.
     pub fn go_ahead(&mut self, function: Function) {
         self.charge_ahead();
         self.ahead = Some((function, [0; Cause::COUNT]));
     }
 
-    /// Charges a fetch that was not executed. The charge goes to user land, to a caller that execution would have
-    /// returned to, or to the function that would have been called.
+    /// Charges a fetch that was not executed. The charge goes to user land, to the caller to which execution would have
+    /// returned, or to the function that would have been called.
     fn charge_ahead(&mut self) {
         if let Some((function, spent)) = self.ahead.take() {
             let of_function = |frame: &&Frame| frame.function == function;
@@ -147,7 +147,7 @@ impl Calls {
         sums.zip(spent).for_each(|(sum, cycles)| *sum += cycles);
     }
 
-    /// Returns the call of a function by the innermost of the first `frames` frames.
+    /// Returns the call of a function whose caller is frame number `frames`, counted from 1.
     fn call(&mut self, frames: usize, function: Function) -> CallId {
         let caller = frames.checked_sub(1).map(|n| self.frames[n].call);
         let from = caller.map_or(ROOT | self.place.0 as u64, u64::from);
@@ -213,8 +213,8 @@ impl Calls {
         let frames = &mut self.frames;
         let returns = |f: &Frame| f.back == to.pc && f.stack == to.stack;
         let is_here = |f: &Frame| match to.first {
-            // An exception may return to the function's first instruction. That is not a new call, so the function, the
-            // return address and the stack must be the same.
+            // An exception may return to the function's first instruction. This return is not a new call. It is
+            // recognised by an equal function, return address and stack pointer.
             true => (f.function, f.back, f.stack) == (to.function, to.link, to.stack),
             false => f.function == to.function && f.stack >= to.stack,
         };
@@ -232,7 +232,7 @@ impl Calls {
         }
         if let Some(last) = frames.iter().rposition(returns) {
             frames.truncate(last);
-            // A function that ends with a tail call returns with its callee.
+            // When a callee returns, a function that ended with a tail call to it returns too.
             while frames.last().is_some_and(returns) {
                 frames.pop();
             }
@@ -275,7 +275,8 @@ impl Calls {
         interrupted
     }
 
-    /// Switches tasks. Drops the frames of `before` if this task has `ended`. The stack of this task is still in use.
+    /// Switches tasks. Drops the frames of `before` if this task has `ended`. A new task still uses the stack of
+    /// `before` for a moment.
     pub fn switch(&mut self, (before, to): (TaskId, TaskId), ended: bool, stack: u32) {
         self.charge_ahead();
         let next = self.stacks.remove(&to);

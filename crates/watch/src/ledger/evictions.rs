@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the code that evicted a line or a translation that is missed later.
+//! Finds the code that evicted a line or translation, when the line or translation is missed.
 
 use super::CellId;
 use super::switches::SwitchId;
@@ -15,7 +15,7 @@ pub enum Kind {
     Data,
     /// A translation.
     Translation,
-    /// A D-cache line, missed by a store. The store goes to memory and fills no line. The cycles of the miss are waits
+    /// A D-cache line, missed by a store. The store fills no line and goes to memory. The cycles of the miss are waits
     /// for the write buffer.
     Store,
 }
@@ -23,7 +23,7 @@ pub enum Kind {
 /// The cause of a miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MissCause {
-    /// The line or translation has not been present since the ledger began to observe.
+    /// The ledger has not seen the line or translation present before.
     First,
     /// This cell replaced the line or translation with another.
     Replaced(CellId),
@@ -105,9 +105,9 @@ pub struct Settled {
     pub miss: Miss,
     pub mva: Mva,
     pub cycles: u64,
-    /// Entry of the scheduler during which the line or translation was evicted.
+    /// Call of the scheduler during which the line or translation was evicted.
     pub switch: SwitchId,
-    /// Whether the miss is already counted, because a PLD began to fill the line. If so, the cycles are only the wait
+    /// Whether a PLD began to fill the line, so that the miss is already counted. If so, the cycles are only the wait
     /// for the rest of the fill.
     pub counted: bool,
 }
@@ -138,7 +138,7 @@ impl Settled {
 /// The history of a line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
-    /// Cycle of the last fill; 0 if there was none since the ledger began to observe.
+    /// Cycle of the last fill. It is 0 if the ledger has seen no fill.
     filled: u64,
     /// Eviction before the last fill.
     before: Option<Eviction>,
@@ -156,7 +156,7 @@ impl Line {
         self.before
     }
 
-    /// Returns the eviction, if the line is absent. `all` is the last invalidation of the whole cache.
+    /// Returns how the line was evicted, if it is absent. `all` is the last invalidation of the whole cache.
     fn eviction(&self, all: Option<(u64, Eviction)>) -> Option<Eviction> {
         // A line that was evicted without a fill was present before the ledger began to observe.
         let known = self.filled > 0 || self.eviction.is_some();
@@ -192,7 +192,7 @@ pub struct Lost {
     waiting: Option<Settled>,
     /// The line of the last miss, by [`line_key`].
     line: Option<u64>,
-    /// Cycles of waits, before the last miss, for writes that use the bus.
+    /// Cycles of waits for writes that use the bus, before the last miss.
     writes: u64,
 }
 
@@ -261,8 +261,8 @@ impl Lost {
         self.waiting.is_some()
     }
 
-    /// Adds cycles to the last miss: the wait of the miss, and the waits for writes just before it. Returns whether all
-    /// cycles of the miss are known. Later waits of the instruction do not belong to the miss.
+    /// Adds cycles to the last miss. The cycles of a miss are its own wait and the waits for writes just before it.
+    /// Returns whether all cycles of the miss are known. Later waits of the instruction do not belong to the miss.
     #[inline]
     pub(super) fn spent(&mut self, cause: Cause, cycles: i64) -> bool {
         let Some(waiting) = &mut self.waiting else {

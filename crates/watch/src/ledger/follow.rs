@@ -12,7 +12,7 @@ use board::bus::dma::Transfer;
 use board::{Observed, Observer};
 
 impl Ledger {
-    /// Charges the cycles that follow to the instruction at the context's pc.
+    /// Charges the next cycles to the instruction at the context's pc.
     #[inline]
     fn at(&mut self, context: &Context) {
         if context.pc.wrapping_sub(self.from) >= self.bytes {
@@ -33,7 +33,8 @@ impl Ledger {
         function
     }
 
-    /// Follows an instruction outside the last function. Such an instruction may be an event.
+    /// Follows an instruction outside the last function. The instruction may be a call, a return, an exception or a
+    /// task switch.
     #[inline(never)]
     fn arrived(&mut self, context: &Context, registers: &[u32; 16]) -> Reaction {
         let pc = context.pc;
@@ -129,7 +130,8 @@ impl Ledger {
             }
         } else if pc == irq_line {
             if let Some(last) = self.interrupts.last_mut() {
-                // The first call is for the controller next to the core. Calls for cascaded controllers may follow.
+                // The first call is for the interrupt controller next to the core. Calls for cascaded controllers may
+                // follow.
                 last.0.get_or_insert(registers[1]);
                 self.take_place();
                 let function = self.enter(context);
@@ -262,7 +264,7 @@ impl Ledger {
 impl Observer for Ledger {
     const ACCESSES: bool = false;
 
-    /// Runs the core. When a task exits, reads the task's name and continues.
+    /// Runs the core. Whenever a task exits, reads the task's name and continues.
     #[inline(never)]
     fn run_core(cpu: &mut Cpu<Observed<Ledger>>, limit: u64) -> Exit {
         loop {
@@ -302,7 +304,7 @@ impl Observer for Ledger {
             self.trace
                 .note(context.cycle, self.now, StepKind::Masked(self.masked));
         }
-        // If this fetch missed, the ledger may already be in the function of the instruction.
+        // If this fetch missed, `now` may already belong to the function of this instruction.
         if context.pc.wrapping_sub(self.from) >= self.bytes || self.ahead {
             self.ahead = false;
             return self.arrived(context, registers);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Functions by address.
 
-/// Maximum length of a function, in bytes. An address further than this from the start of a kernel's last function
+/// Maximum length of a function, in bytes. It limits the last function of a kernel: an address beyond this length
 /// belongs to no function.
 const LONGEST: u32 = 0x1_0000;
 
@@ -15,7 +15,7 @@ impl Function {
     /// Kernel code without a known function, for instance in modules.
     pub const OTHER: Function = Function(1);
 
-    /// Returns the number of a function, in the order of addresses; `None` for code without a function.
+    /// Returns the number of a function, in the order of addresses. Returns `None` for code without a function.
     pub fn number(self) -> Option<usize> {
         self.0.checked_sub(2).map(|n| n as usize)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The cycle ledger. It charges every core cycle to a cause ([`arm::Cause`]) and to an owner: the task that ran, the
-//! interrupt and the function. The sum of the charges equals the clock, exactly.
+//! interrupt and the function. The sum of the charges is exactly the number of cycles that the clock advanced.
 //!
 //! The ledger observes ([`board::Observer`]) and changes nothing. It recognises Linux by the entries of a few functions
 //! ([`Hooks`]). The caller looks up the addresses of these functions.
@@ -93,12 +93,12 @@ pub struct Task {
 pub struct Owner {
     /// Task that ran or was interrupted.
     pub task: TaskId,
-    /// In an interrupt, `Some` with the line if the line is known.
+    /// Interrupt that is being handled, if any. The inner value is its line, if the line is known.
     pub interrupt: Option<Option<u32>>,
     /// Function.
     pub function: Function,
-    /// Whether pin 0 of the probed port is high, from the first instruction after the edge. Guests raise the pin around
-    /// measured code.
+    /// Whether pin 0 of the probed port is high. A change counts from the first instruction after the edge. Guests
+    /// raise the pin around measured code.
     pub timed: bool,
 }
 
@@ -125,15 +125,16 @@ pub struct Ledger {
     recent: Recent,
     hooks: Hooks,
     cells: Vec<Cell>,
-    /// Cells of each place (task, interrupt and state of pin 0), by function; [`NO_CELL`] if there is none yet.
+    /// Cells of each place, by function. A place is a task, an interrupt and a state of pin 0. A function without a
+    /// cell has [`NO_CELL`].
     by_function: Vec<Vec<CellId>>,
     places: BTreeMap<(TaskId, Option<Option<u32>>, bool), usize>,
     place: usize,
-    /// The cell that cycles are charged to now, and the addresses of its function.
+    /// The cell to which cycles are charged now, and the addresses of its function.
     now: CellId,
     from: u32,
     bytes: u32,
-    /// Whether `now` already belongs to the next instruction, because its fetch has been charged.
+    /// Whether the fetch of the next instruction has been charged, so that `now` already belongs to that instruction.
     ahead: bool,
     user: bool,
     /// Whether interrupts are masked.
@@ -145,7 +146,8 @@ pub struct Ledger {
     tasks: Vec<Task>,
     living: BTreeMap<u32, TaskId>,
     task: TaskId,
-    /// Interrupts being handled: the line, and the return address and stack pointer of the handler, if known.
+    /// Interrupts that are being handled. Each has its line, and the handler's return address and stack pointer, if
+    /// they are known.
     interrupts: Vec<(Option<u32>, Back)>,
     sum: [i64; Cause::COUNT],
     calls: Calls,
@@ -239,8 +241,8 @@ impl Ledger {
         ledger
     }
 
-    /// Keeps the steps ([`Sample::steps`]) of the `worst` longest latencies of each task, and of each task's latency
-    /// number `wanted`, counted from 0.
+    /// Keeps the steps ([`Sample::steps`]) of the `worst` longest latencies of each task. Also keeps the steps of each
+    /// task's latency number `wanted`, counted from 0.
     pub fn set_kept(&mut self, worst: usize, wanted: Option<usize>) {
         self.wakes.keep(worst, wanted);
         self.trace.set_on(worst > 0 || wanted.is_some());
@@ -252,7 +254,7 @@ impl Ledger {
         self.trace.set_on(true);
     }
 
-    /// Returns the calls, callers before callees. Their cycles and the cycles of the cells have equal sums.
+    /// Returns the calls, callers before callees. Their sum of cycles equals the sum over the cells.
     pub fn calls(&self) -> &[Call] {
         self.calls.all()
     }

@@ -9,8 +9,7 @@ use board::machine::Machine;
 /// Size of a task's name, in bytes (Linux include/linux/sched.h, TASK_COMM_LEN).
 const NAME: u32 = 16;
 
-/// Reads a task's name. The address of the name is the same in every process, because FCSE does not relocate kernel
-/// addresses.
+/// Reads a task's name. The name has one address in all processes, because FCSE relocates no kernel addresses.
 pub(super) fn name(cpu: &mut Cpu<Observed<Ledger>>, task: TaskId) {
     let ledger = &cpu.bus.observer;
     let Some(offset) = ledger.hooks.name_offset else {

@@ -27,10 +27,10 @@ pub struct Switch {
     pub from: TaskId,
     /// Task that runs next.
     pub to: TaskId,
-    /// Cycles until the first user instruction, by cause; `None` if another switch came first.
+    /// Cycles until the first user instruction, by cause. `None` if another switch came first.
     pub direct: Option<Cycles>,
-    /// Later misses of lines and translations that the switch evicted: I-cache lines, D-cache lines, translations, and
-    /// lines for stores.
+    /// Later misses of lines and translations that the switch evicted. The order is I-cache lines, D-cache lines,
+    /// translations, lines missed by stores.
     pub indirect: [Missed; 4],
     /// Whether pin 0 was high ([`super::Owner::timed`]).
     pub timed: bool,
@@ -52,9 +52,9 @@ impl Switch {
 #[derive(Clone, Debug, Default)]
 pub struct Switches {
     all: Vec<Switch>,
-    /// For each call of the scheduler: index in `all` of its switch, or [`NO_SWITCH`].
+    /// For each call of the scheduler: index of its switch in `all`, or [`NO_SWITCH`].
     of_entry: Vec<u32>,
-    /// Cycle and charges at the last call of the scheduler, until user land.
+    /// Cycle and charges at the last call of the scheduler. `None` after execution has reached user land.
     begun: Option<(u64, [i64; Cause::COUNT])>,
     /// Whether the last call of the scheduler switched tasks. If so, the switch is the last of `all`.
     open: bool,
@@ -107,7 +107,7 @@ impl Switches {
         self.begun = None;
     }
 
-    /// Returns the call of the scheduler from which execution has not returned to user land.
+    /// Returns the last call of the scheduler, if execution has not reached user land after it.
     pub(super) fn open(&self) -> SwitchId {
         match self.begun {
             Some(_) => SwitchId(self.of_entry.len() as u32),

@@ -10,7 +10,7 @@ const FREE: u64 = u64::MAX;
 /// Values by a 64-bit key other than [`FREE`].
 #[derive(Clone, Debug)]
 pub(super) struct Table<V> {
-    /// Open addressing: each value is at or after the slot that its key hashes to.
+    /// Open addressing. Each value is in the slot that its key hashes to, or in a slot after it.
     slots: Vec<(u64, V)>,
     used: usize,
 }

@@ -77,7 +77,8 @@ fn every_miss_but_the_first_has_an_evictor() {
     assert_eq!(by_line, count(true) + count(false));
 }
 
-/// Runs stores in a loop. Returns their misses, and the core's counts of buffered stores and of write-buffer waits.
+/// Runs stores in a loop. Returns their misses, the core's count of buffered stores, and its count of write-buffer
+/// waits.
 fn stores(mut plain: Machine) -> (Vec<(Miss, Missed)>, u64, u64) {
     plain.run_for(Duration::from_micros(10));
     let before = *plain.counters();

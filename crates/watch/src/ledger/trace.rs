@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The steps of execution since an interrupt line rose.
+//! The steps of execution after an interrupt line rises.
 
 use super::evictions::Settled;
 use super::{CellId, Miss, TaskId};
@@ -7,7 +7,7 @@ use arm::Mva;
 
 /// Maximum number of steps kept.
 const KEPT: usize = 1 << 20;
-/// Number of steps above which the trace drops steps that no latency needs.
+/// If there are more steps than this number, the trace drops steps that no latency needs.
 const OLD: usize = 1 << 16;
 
 /// Kind of a step.
@@ -67,7 +67,7 @@ impl Trace {
         self.on
     }
 
-    /// Drops old steps. The caller ensures that no latency has begun.
+    /// Drops old steps. The caller ensures that no latency is under way.
     pub(super) fn begin(&mut self) {
         if self.steps.len() > OLD {
             self.steps.clear();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Latencies: from the rise of an interrupt line to the first user instruction of a task that the interrupt woke,
-//! directly or through kernel tasks.
+//! Latencies. A latency begins when an interrupt line rises, and ends at the first user instruction of a task that the
+//! interrupt woke. The interrupt wakes the task directly or through kernel tasks.
 
 use super::trace::Step;
 use super::{CallId, CellId, Cycles, Function, TaskId};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// Maximum number of samples kept. Further samples are dropped.
 const KEPT: usize = 1 << 20;
-/// Number of samples that keep the functions visited.
+/// Number of samples for which the visited functions are kept.
 const VISITED_KEPT: usize = 1 << 17;
 
 type Sum = [i64; Cause::COUNT];
@@ -45,8 +45,8 @@ struct Woken {
     switched: Option<u64>,
 }
 
-/// Interrupted code that continues after the interrupt that woke a task, until this code calls the scheduler.
-/// Preemption is off there, or the woken task does not have a higher priority.
+/// Interrupted code that runs between the end of the interrupt that woke a task and the next call of the scheduler. It
+/// continues because preemption is off there, or because the woken task has no higher priority.
 #[derive(Clone, Copy, Debug)]
 pub struct KeptOn {
     /// Core cycle in which the interrupt ended.
@@ -68,7 +68,7 @@ pub struct Sample {
     pub masked: Option<Masked>,
     /// When the task was woken.
     pub woken: u64,
-    /// Interrupted code that continued before it called the scheduler; `None` if the interrupt itself called the
+    /// Interrupted code that continued before it called the scheduler. `None` if the interrupt itself called the
     /// scheduler.
     pub kept_on: Option<KeptOn>,
     /// When the task was switched to.
@@ -96,7 +96,7 @@ pub struct Wakes {
     rises: [Option<Rise>; 32],
     under_way: BTreeMap<TaskId, Woken>,
     samples: Vec<Sample>,
-    /// For each task: number of samples, and its worst samples, whose steps are kept.
+    /// For each task: its number of samples, and the samples with the longest latencies, whose steps are kept.
     of: BTreeMap<TaskId, (usize, Vec<usize>)>,
     worst: usize,
     wanted: Option<usize>,
@@ -105,8 +105,8 @@ pub struct Wakes {
 }
 
 impl Wakes {
-    /// Keeps the steps of the `worst` longest latencies of each task, and of each task's sample number `wanted`,
-    /// counted from 0.
+    /// Keeps the steps of the `worst` longest latencies of each task. Also keeps the steps of each task's sample number
+    /// `wanted`, counted from 0.
     pub(super) fn keep(&mut self, worst: usize, wanted: Option<usize>) {
         (self.worst, self.wanted) = (worst, wanted);
     }
@@ -197,7 +197,7 @@ impl Wakes {
         }
     }
 
-    /// Records that the running task reaches user land. Returns the sample that ends there.
+    /// Records that the running task reaches user land. Returns the sample that this ends.
     pub(super) fn in_user_land(&mut self, cycle: u64, task: TaskId, sum: &Sum) -> Option<usize> {
         if self.under_way.get(&task)?.switched.is_none() || self.samples.len() == KEPT {
             return None;
@@ -220,8 +220,8 @@ impl Wakes {
         Some(self.samples.len() - 1)
     }
 
-    /// Returns whether to keep the steps of the newest sample. If so, drops the steps of the shortest kept sample if
-    /// too many are kept.
+    /// Returns whether to keep the steps of this sample. If another sample must make room, drops the steps of the
+    /// shortest kept sample.
     pub(super) fn keeps(&mut self, sample: usize) -> bool {
         let (task, cycles) = (self.samples[sample].task, self.samples[sample].cycles());
         let (count, worst) = self.of.entry(task).or_default();

@@ -3,7 +3,7 @@
 //! is missing, the checker must give exactly the expected report.
 //!
 //! An expected report has two lines. The first line has the kind, the label and address of the access, the label and
-//! address of the newest data's writer, and the place of that data. The second line has the operation needed.
+//! address of the writer, and the place of the newest data. The second line has the operation needed.
 
 use crate::rig::{DATA, Rig, name_of};
 use arm::Side;
@@ -298,7 +298,7 @@ pub fn a_pid_per_task_needs_nothing_until_memory_is_read_past_the_cache() {
     assert_eq!(found.len(), 4, "{found:#?}");
 }
 
-/// Program, variants without the right maintenance, label of the use, MVA, old and new descriptor, address of the
+/// Program, variants with missing or wrong maintenance, label of the use, MVA, old and new descriptor, address of the
 /// descriptor.
 type Translated = (
     &'static str,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests that a guest does not notice a debugger that steps, watches and reads.
+//! Tests that a guest does not notice a debugger that steps, sets watchpoints and reads memory.
 
 use arm::{Bus as _, Counters, Mva, Pa, Watched, Watchpoint};
 

@@ -3,7 +3,7 @@
 
 use crate::run;
 
-/// Variants of the programs in `tlb.S` that do not invalidate the page's translation, and variants that do.
+/// Variants of the programs in `tlb.S`: those that do not invalidate the page's translation, and those that do.
 const USELESS: [u32; 2] = [0, 3];
 const USEFUL: [u32; 4] = [1, 2, 4, 5];
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Splits the cycles of a switch into terms, from the core's counters.
 //!
-//! The counters run while the guest holds a pin high: during the timed sections of the ring and of
-//! the overhead. A term of a switch is (ring per hop) minus (overhead per hop). It may be negative:
-//! the overhead reads all arrays from one task, and may wait longer than the ring.
+//! The counters run while the guest holds a pin high, which it does during the timed sections of the ring and of the
+//! overhead. A term of a switch is (ring per hop) minus (overhead per hop). A term may be negative, because the
+//! overhead reads all arrays from one task and may wait longer than the ring.
 
 use serde::Serialize;
 
@@ -99,7 +99,8 @@ fn by_name<S: serde::Serializer>(cycles: &[f64; COUNT], s: S) -> Result<S::Ok, S
 }
 
 impl Terms {
-    /// Computes the terms of a switch; `None` when the run does not measure a ring, or its guest did not move a pin.
+    /// Computes the terms of a switch. Returns `None` when the run measures no ring, or when its guest did not move a
+    /// pin.
     pub fn of(run: &Run) -> Option<Terms> {
         let guest = LatCtx::of(run)?;
         let ring = per_hop(&guest, &run.ring)?;
@@ -122,7 +123,7 @@ impl Terms {
         }
     }
 
-    /// Computes the mean term by term; `None` without terms.
+    /// Computes the mean term by term. Returns `None` without terms.
     pub fn mean(all: &[Terms]) -> Option<Terms> {
         let n = all.len() as f64;
         let mean = |get: fn(&Terms) -> f64| all.iter().map(get).sum::<f64>() / n;
@@ -140,7 +141,7 @@ impl Terms {
     }
 }
 
-/// Computes the terms of one hop; `None` when the window has no hops.
+/// Computes the terms of one hop. Returns `None` when the window has no hops.
 fn per_hop(guest: &LatCtx, window: &Window) -> Option<Terms> {
     let hops = guest.hops(window.sections);
     if hops == 0 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Computes the cost of changing the address space. The cost is the time of a switch between processes minus the time
-//! of a switch between threads of one process, with equal board, kernel, ring and sizes.
+//! of a switch between threads of one process. Board, kernel, ring and sizes are equal.
 //!
 //! All results are pure functions of runs and published figures.
 
@@ -16,9 +16,9 @@ use crate::figures::warnings::Warnings;
 use crate::runs::point::Place;
 use crate::runs::run::Run;
 
-/// Range of the overhead's samples, as a share of their median, above which a warning is given.
+/// Range of the overhead's samples, as a share of their median. A larger range gives a warning.
 const OVERHEAD_SPREAD: f64 = 0.05;
-/// Difference between the guest's clock and the pins' edges, as a share, above which a warning is given.
+/// Difference between the guest's clock and the pins' edges, as a share. A larger difference gives a warning.
 const CLOCK_DISAGREEMENT: f64 = 0.02;
 /// Mode of rings of threads.
 const THREAD: &str = "thread";
@@ -41,7 +41,7 @@ pub struct Row {
     /// Cost of changing the address space: processes minus threads.
     pub difference_us: Estimate,
     pub difference_cycles: f64,
-    /// Core cycles per switch by term; `None` when the guest did not move a pin.
+    /// Core cycles per switch by term. `None` when the guest did not move a pin.
     pub process: Option<Terms>,
     pub thread: Option<Terms>,
     pub difference: Option<Terms>,
@@ -80,7 +80,7 @@ pub struct Against {
     pub to_threads: f64,
 }
 
-/// A switch between threads of a kernel without rings of processes, compared with the first kernel's switches.
+/// A switch between threads, compared with the first kernel's switches. This kernel has no rings of processes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Alone {
     pub board: String,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Report sections of rings: curves over the number of tasks, cycles by cause, and the envelope.
+//! Report sections of rings: curves against the number of tasks, cycles by cause, and the envelope.
 
 use anyhow::Result;
 
@@ -85,8 +85,8 @@ fn board_parts(experiment: &str, board: &str, rows: &[&Row]) -> Result<Vec<Part>
     Ok(parts)
 }
 
-/// Draws the cycles of a switch by cause, for the first two kernels at both ends of the axes. Also draws the cycles of
-/// changing the address space by cause, for all rows.
+/// Draws the cycles of a switch by cause, for the first two kernels at both ends of the axes. Also draws, for all rows,
+/// the cycles of changing the address space by cause.
 fn where_it_goes(experiment: &str, board: &str, rows: &[&Row]) -> Result<Vec<Part>> {
     let ring = |row: &Row| (row.size_kb, row.tasks);
     let ends = [

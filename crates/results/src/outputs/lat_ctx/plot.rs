@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Charts of rings: latency over the number of tasks, and stacked bars of a switch's time by cause.
+//! Charts of rings: latency against the number of tasks, and stacked bars of a switch's time by cause.
 
 use std::ops::Range;
 
@@ -48,7 +48,7 @@ pub struct Looks<'a> {
 }
 
 impl<'a> Looks<'a> {
-    /// Assigns colours and markers; `rows` are all rows of the board.
+    /// Assigns colours and markers. `rows` are all rows of the board.
     pub fn of(rows: &[&'a Row]) -> Looks<'a> {
         let mut sizes: Vec<u32> = rows.iter().map(|r| r.size_kb).collect();
         sizes.sort_unstable();
@@ -74,8 +74,8 @@ impl<'a> Looks<'a> {
         MARKERS[at.unwrap_or(0) % MARKERS.len()]
     }
 
-    /// Returns the curves of `rows` with their legend entries: names of kernels, or sizes if there is only one
-    /// kernel.
+    /// Returns the curves of `rows` with their legend entries. The entries are names of kernels, or sizes if there is
+    /// only one kernel.
     fn curves<'r>(&self, rows: &[&'r Row]) -> Vec<(Key, Vec<&'r Row>)> {
         let one_kernel = distinct(rows.iter().map(|r| r.kernel.as_str())).len() == 1;
         let mut curves = Vec::new();
@@ -95,7 +95,7 @@ impl<'a> Looks<'a> {
     }
 }
 
-/// Draws the time per switch in microseconds over the number of tasks. Charts can share `scale_us`.
+/// Draws the time per switch in microseconds against the number of tasks. Charts can share `scale_us`.
 pub fn latency(
     rows: &[&Row],
     looks: &Looks,
@@ -157,8 +157,8 @@ pub fn latency(
     Ok(hover.over(svg))
 }
 
-/// Returns a scale for all charts of these rows. The scale includes zero, and differences below zero, because processes
-/// may be faster than threads.
+/// Returns a scale for all charts of these rows. The scale includes zero. It also includes negative differences,
+/// because processes may be faster than threads.
 pub fn scale_us(rows: &[&Row]) -> Range<f64> {
     let all = rows.iter().flat_map(|r| {
         let shown = [Shown::Processes, Shown::Threads, Shown::Difference];

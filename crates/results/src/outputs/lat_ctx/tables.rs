@@ -9,7 +9,7 @@ use crate::render::grid::{Grid, wrapped};
 use crate::runs::point::short_kernel;
 use base::distinct::distinct;
 
-/// Makes the text: for each board, times of switches and their cycles by cause; then the envelope.
+/// Makes the text. For each board, it has the times of switches and their cycles by cause. The envelope follows.
 pub fn text(comparison: &Comparison) -> String {
     let mut text = String::new();
     for board in boards(comparison) {

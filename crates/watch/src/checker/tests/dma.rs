@@ -13,7 +13,7 @@ use board::{BoardBus as _, Machine, Observed, Observer};
 use std::time::Duration;
 
 const COPIER: u32 = 0x5000_0000;
-/// Start of the program's stores. Each round, counted in r6, stores to a line in the next 64 bytes.
+/// Start of the program's stores. Each round stores to a line in the next 64 bytes. r6 counts the rounds.
 const WORDS: u32 = 0x10_0000;
 /// RAM that the program does not use.
 const UNUSED: u32 = 0xc0_0000;
@@ -126,7 +126,7 @@ impl Scripted {
     }
 }
 
-/// Two callers of one function (memcpy) forget the clean; two devices read.
+/// Two callers of one function (memcpy) forget the clean. Two devices read the data.
 #[test]
 fn two_bugs_with_one_writer_are_two_reports() {
     let mut script = Scripted::new(&[]);
@@ -210,7 +210,7 @@ fn calls_with_the_writers_address_are_given_for_a_device_read() {
     assert_eq!(report.trace.given.len(), 1);
 }
 
-/// A device has no virtual address, so calls with small numbers are unrelated to its data.
+/// A device has no virtual address, so a small number in a call's arguments is not an address of its data.
 #[test]
 fn calls_with_small_numbers_are_not_calls_with_an_address_of_a_devices_data() {
     let mut script = Scripted::new(&[]);
@@ -252,7 +252,7 @@ fn the_history_of_a_devices_data_has_no_events_of_the_line_at_0() {
     );
 }
 
-/// 64 words that an invalidate lost hide a later, different bug with the same writer.
+/// An invalidate loses 64 words. Their differences hide a later, different bug with the same writer.
 #[test]
 fn another_missing_operation_of_the_same_writer_is_reported_after_many_words() {
     let mut script = Scripted::new(&[]);
@@ -316,7 +316,7 @@ fn a_store_in_the_write_buffer_that_lands_on_a_devices_data() {
 }
 
 /// Returns whether the report says that a pending write from the write buffer replaced the device's newer data. The
-/// checker reports this only when something uses the word.
+/// checker makes such a report only when something uses the word.
 fn is_of_a_pending_write(report: &Report) -> bool {
     report.kind == ReportKind::OldOverNewer
         && report
@@ -344,8 +344,8 @@ fn a_store_that_waits_in_the_write_buffer_while_a_device_writes_is_named() {
     assert!(reports.into_iter().all(is_of_a_pending_write));
 }
 
-/// A dirty line leaves for the victim buffer. The device writes to the memory of the line. Then the old line arrives
-/// there.
+/// A dirty line leaves for the victim buffer. The device writes to the memory of the line. After that, the old line
+/// arrives in memory.
 #[test]
 fn a_line_that_makes_room_while_a_device_writes_is_named() {
     let mut machine = board();

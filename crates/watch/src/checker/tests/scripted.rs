@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A checker that receives events written by hand, and regression tests for bugs that an adversarial review proved with
-//! this checker.
+//! A checker that receives events written by hand. The tests are regression tests for bugs that an adversarial review
+//! proved with this checker.
 
 use crate::checker::Checker;
 use arm::{Context, Event, Kind, Mva, Pa, Side, TlbSide, Width};
@@ -207,7 +207,8 @@ fn each_descriptor_of_a_large_page_counts() {
     }
 }
 
-/// The first-level table is outside RAM. The second-level table is in RAM and is written again with the same value.
+/// The first-level table is outside RAM. The second-level table is in RAM. A descriptor in it is written again with an
+/// equal value.
 #[test]
 fn tables_outside_ram_are_not_reported() {
     let mut script = Scripted::new(&[]);
@@ -226,7 +227,8 @@ fn tables_outside_ram_are_not_reported() {
     assert_eq!(script.writers(), []);
 }
 
-/// An entry is stale under two table bases and is used under each in turn. Only the first 64 uses are diagnosed.
+/// An entry is stale under two table bases. The core uses it under both bases alternately. Only the first 64 uses are
+/// diagnosed.
 #[test]
 fn a_stale_entry_under_two_table_bases_is_counted() {
     let mut script = Scripted::new(&[]);
@@ -273,7 +275,7 @@ fn a_fetch_hides_no_load() {
     assert_eq!(all, ["stale-instruction", "stale-read"]);
 }
 
-/// After a million events, the address of the writer's line is dirty for another process.
+/// After a million events, the line at the writer's address is dirty again, for another process.
 #[test]
 fn a_destructive_write_back_is_reported_even_if_the_writers_line_is_dirty_again() {
     for other in [false, true] {

@@ -105,7 +105,7 @@ fn calls_returns_and_jumps_at_the_end_are_followed() {
     assert_eq!(f.calls.all()[f.calls.now() as usize].count, 2);
     assert_eq!(f.at(inside(2) + 8, stack - 32, 0), from_user(chain([1, 2])));
     assert_eq!(f.at(inside(1), stack - 16, 0), from_user(chain([1])));
-    // An exception in 1, whose handler, 5, returns to the instruction.
+    // An exception interrupts 1. Its handler is 5, which returns to the interrupted instruction.
     assert_eq!(
         f.at(entry(5), 0x40, inside(1) + 8),
         from_user(chain([1, 5]))
@@ -135,7 +135,7 @@ fn each_task_and_interrupt_has_its_own_calls_and_continues_in_them() {
     f.calls.interrupt_ended();
     f.calls.take_place((0, owner(0, None)));
     assert_eq!(f.at(inside(2), stack - 16, 0), chain([1, 2]));
-    // 7 switches to a task that has not run before, which switches back.
+    // 7 switches to a task that has not run before. The new task switches back.
     assert_eq!(f.at(entry(7), stack - 48, inside(2)), chain([1, 2, 7]));
     for (n, place, task, to) in [(1, 3, 1, vec![7]), (2, 0, 0, vec![1, 2, 7])] {
         f.calls.switch((1 - task, task), false, stack - 48);
@@ -267,7 +267,7 @@ fn a_task_that_is_preempted_while_it_exits_is_the_same_task() {
     let first = l.task_at(0x100);
     l.task = first;
     l.tasks[first as usize].ended = true;
-    // Another task preempts the exiting task, which continues later.
+    // Another task preempts the exiting task. The exiting task continues later.
     let other = l.task_at(0x200);
     l.task = other;
     assert_eq!(l.task_at(0x100), first);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The model's caches: the contents of lines, and what happens to a write when its line leaves the cache.
+//! The model's caches. They hold the contents of lines, and decide what happens to a write when its line leaves the
+//! cache.
 
 use super::model::{Model, half, lane};
 use super::words::{Author, Finding, Place, Route};
 use arm::{Context, Side, Width};
 
-/// A line of the D-cache. A clean line may have been replaced without an event; it is filled again before its next use.
+/// A line of the D-cache. A clean line may have been replaced without an event. Then it is filled again before its next
+/// use.
 #[derive(Clone)]
 pub struct Line {
     pub pa: u32,
@@ -128,7 +130,7 @@ impl Model {
         };
         let newest = word.newest();
         word.memory = value;
-        // If the newest value is in another line or already lost, this write-back does not lose it. If the newest value
+        // This write-back loses nothing if the newest value is in another line or already lost. If the newest value
         // went to this line but the line holds another value, a store for other memory has replaced the newest value.
         let place = word.last().place;
         if newest == value {

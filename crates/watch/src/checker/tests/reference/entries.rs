@@ -22,7 +22,7 @@ pub struct Entry {
 #[derive(Clone, Default)]
 struct Reported {
     ttb: u32,
-    /// The walk that loaded the entry read an old descriptor. The report of the walk covers all uses.
+    /// The walk that loaded the entry read an old descriptor. The report of this walk covers all uses of the entry.
     by_walk: bool,
     /// Users that got a report: instruction, PID, kind of access, and the descriptor that differs.
     to: Vec<(u32, u32, Kind, u32)>,

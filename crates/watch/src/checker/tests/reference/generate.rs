@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random programs: a few lines of memory at many addresses, written and read in all ways, with complete, partial or no
+//! Random programs: a few lines of memory at many addresses, accessed in all ways, with complete, partial or no
 //! maintenance.
 
 use super::layout::{

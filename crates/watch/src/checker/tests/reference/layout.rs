@@ -17,7 +17,7 @@ pub const CODE: u32 = 0x1_0000;
 pub const DATA: u32 = 0x2_0000;
 pub const PAGES: u32 = 4;
 
-/// All of RAM, mapped five times: uncached, bufferable, write-through, and twice write-back.
+/// Five mappings of all RAM: uncached, bufferable, write-through, and two that are write-back.
 pub const SECTIONS: [(u32, u32); 5] = [
     (0x4000_0000, 0),
     (0x5000_0000, 1),

@@ -8,8 +8,8 @@
 //! - `FUZZ_ACCESSES=N` runs until N accesses have been judged, and fails unless every kind of report occurred often
 //!   enough.
 //! - `FUZZ_REPLAY=FILE` runs the program in FILE, as a failure prints it.
-//! - `FUZZ_BRIEF` ends the test at the first failure and does not shorten the program (`cargo xtask mutants
-//!   --checker`).
+//! - `FUZZ_BRIEF` ends the test at the first failure and does not shorten the program. `cargo xtask mutants --checker`
+//! sets it.
 
 mod copies;
 mod entries;

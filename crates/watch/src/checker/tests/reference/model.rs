@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The reference model: the value that an access may see, derived from a list of all writes and the present place of
-//! each write. It is small and slow, and shares only the events with the checker.
+//! The reference model. It derives the value that an access may see from a list of all writes and the present place of
+//! each write. The model is small and slow, and shares only the events with the checker.
 //!
 //! The model keeps every write to a word of memory, with its author and the place of its data. The data is in a dirty
 //! line, in memory (or in the write buffer), or lost. Lines hold words. The model compares every value from a line,
@@ -281,7 +281,8 @@ impl Model {
         let word = self.word(pa & !3)?;
         let (shift, mask) = lane(pa, width);
         let newest = (word.newest() & mask) >> shift;
-        // A reported write-back destroyed the newest value, and this is the value in memory.
+        // A reported write-back destroyed the newest value, and the access got the value that the write-back left in
+        // memory.
         let is_loss_known = word.loss_reported && (word.memory & mask) >> shift == got;
         if newest == got || is_loss_known || !word.needs_report(user) {
             return None;

@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-/// Instructions that use r0, an address or a value, and r1, data. Wider stores also take data from r2 to r9.
+/// Instructions that use r0 (an address or a value) and r1 (data). Wider stores also take data from r2 to r9.
 pub const INSTRUCTIONS: [(&str, u32); 50] = [
     ("ldr", 0xe590_2000),
     ("ldrb", 0xe5d0_2000),
@@ -89,7 +89,7 @@ pub struct Program {
     /// Whether victims are late.
     pub late: bool,
     /// Whether instructions keep their addresses, so that an instruction may repeat. If not, each event has an invented
-    /// address, so that no earlier report hides a later report.
+    /// address. Then no earlier report hides a later report.
     pub alike: bool,
     pub ops: Vec<Op>,
 }

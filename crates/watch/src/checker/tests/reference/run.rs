@@ -22,7 +22,7 @@ pub type Tally = BTreeMap<&'static str, u64>;
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub op: usize,
-    /// Short form of both answers, or a note that the reference cannot explain the core.
+    /// Short form of both answers. If the reference cannot explain the core's behaviour, it is a note instead.
     pub sort: String,
     pub text: String,
 }
@@ -55,7 +55,7 @@ impl Both {
     fn compare(&mut self, event: &Event<'_>, context: &Context, mut expected: Vec<Finding>) {
         let found = self.reported();
         // The checker makes one report for each cause. If one writer wrote several words of a line, the checker reports
-        // the first of these words.
+        // only the first of these words.
         let cause = |f: &Finding| (f.kind, f.author.pc, core::mem::discriminant(&f.place));
         let mut causes = Vec::new();
         expected.retain(|f| {

@@ -103,7 +103,7 @@ pub struct Word {
     pub writes: Vec<Write>,
     /// Value in memory once the write buffer is empty.
     pub memory: u32,
-    /// Users with a report since the last write, each with whether the newest value was still in its line at the
+    /// Users with a report since the last write. For each user: whether the newest value was still in its line at the
     /// report.
     pub reported_to: Vec<(User, bool)>,
     /// Whether the loss of the newest value by a write-back was reported.
