@@ -62,7 +62,7 @@ struct Results {
     qemu: Option<Times>,
     plugin: Option<Times>,
     qemu_version: Option<String>,
-    /// Table cell in place of a speed that was not measured.
+    /// Table cell that replaces a speed that was not measured.
     missing: &'static str,
 }
 

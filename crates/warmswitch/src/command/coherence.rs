@@ -149,8 +149,8 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     }
 }
 
-/// Returns whether a command line asks for a bisection, even if it cannot be parsed. Errors in the command line are not
-/// the fault of a commit.
+/// Returns whether a command line asks for a bisection. This works even if the command line cannot be parsed, because
+/// the commit is not to blame for errors in it.
 pub fn is_bisection(mut arguments: impl Iterator<Item = OsString>) -> bool {
     arguments
         .by_ref()
@@ -166,7 +166,8 @@ pub fn is_bisection(mut arguments: impl Iterator<Item = OsString>) -> bool {
 struct Request<'a> {
     args: &'a Args,
     board: BoardSpec,
-    /// Command to type into the guest's shell; `None` for the boot alone, and with chaos, which makes its own command.
+    /// Command to type into the guest's shell. `None` if only the boot runs. Also `None` with chaos, which makes its
+    /// own command.
     command: Option<Typed>,
     suppressions: Vec<Suppression>,
     /// Recorded baselines, and the path of their list.
@@ -184,8 +185,8 @@ impl Request<'_> {
         if args.jobs == Some(0) {
             bail!("--jobs 0: use 1 or more");
         }
-        // These conflicts are not declared to clap, because clap would then accept --stdio without --gdb if --gdb
-        // conflicted with a given option.
+        // These conflicts are not declared to clap. Otherwise, if --gdb conflicted with a given option, clap would
+        // accept --stdio without --gdb.
         let without_effect = [
             ("limit", args.limit.is_some()),
             ("keep-going", args.keep_going),
@@ -290,7 +291,8 @@ fn names_of(guest: &Prepared) -> Names {
 }
 
 impl Args {
-    /// Returns the list of `--suppressions`, or the kernel's own; empty for a kernel given by path.
+    /// Returns the list of `--suppressions`, or else the kernel's own list. The list is empty for a kernel given by
+    /// path.
     fn suppressions(&self) -> Result<Vec<Suppression>> {
         if let Some(path) = &self.suppressions {
             return suppress::load(path);
@@ -303,7 +305,8 @@ impl Args {
         self.keep_going || self.write_baseline
     }
 
-    /// Returns the command that returns to a report. With chaos, the report belongs to the run of `seed`.
+    /// Returns the command that returns to the instruction of a report. With chaos, the report comes from the run of
+    /// `seed`.
     fn replay(&self, at: &arm::Context, seed: Option<u64>) -> String {
         let mut words = vec!["warmswitch".to_string(), "coherence".to_string()];
         let mut option = |name: &str, value: Option<String>| {

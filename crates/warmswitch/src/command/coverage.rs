@@ -117,7 +117,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Boots and runs the command. Returns the places that the boot and the command reached.
+/// Boots the board and runs the command. Returns the places that the boot and the command reached.
 fn run(
     args: &Args,
     board: &BoardSpec,

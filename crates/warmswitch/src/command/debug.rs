@@ -56,7 +56,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Opens the connection, so that a port in use is an error before anything is built.
+    /// Opens the connection early, so that a port in use is an error before anything is built.
     pub fn of(stdio: bool, port: u16) -> Result<Place> {
         if stdio {
             return Ok(Place::Stdio);

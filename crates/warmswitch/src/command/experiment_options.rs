@@ -72,7 +72,7 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Loads the campaign and its stored runs. Prints, on standard error, the command that measures the campaign.
+    /// Loads the campaign and its stored runs. Prints the command that measures the campaign on standard error.
     pub fn load(&self, experiment: &Experiment) -> Result<(Campaign, Vec<Run>)> {
         let selection = self.asks.options()?.asked();
         for board in &selection.boards {

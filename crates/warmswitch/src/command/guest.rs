@@ -138,7 +138,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
 }
 
 impl Args {
-    /// Prepares the images, with the mutant applied if a mutant is given.
+    /// Prepares the images. If a mutant is given, applies it.
     fn prepared(
         &self,
         board: &BoardSpec,
@@ -194,7 +194,7 @@ impl Args {
         }
     }
 
-    /// Returns the cached snapshots for boots that are likely to be repeated; no snapshots for other boots.
+    /// Returns cached snapshots for boots that are likely to be repeated. Returns no snapshots for other boots.
     fn snapshots(&self, has_input: bool) -> Snapshots {
         let common = self.target.is_common() && self.mutant.is_none() && !has_input;
         Snapshots::cached_if(common && !self.fresh_boot)

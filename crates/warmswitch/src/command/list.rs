@@ -98,7 +98,7 @@ impl Listing {
     }
 }
 
-/// Returns a key, and a line with its value, unit, range, source and confidence.
+/// Returns a key, and a line with the key's value, unit, range, source and confidence.
 fn about(number: Quantity, limits: Limits) -> (String, String) {
     let Limits {
         lowest, highest, ..

@@ -28,8 +28,8 @@ use supply::symbols::Symbols;
 /// Default of `--limit`, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
 
-/// Seed of the victims. The coherence checker uses the same seed, so a cycle in one of its reports is the same cycle in
-/// this run.
+/// Seed of the victims. The coherence checker uses the same seed. Therefore, a cycle in a report of the checker is also
+/// the cycle of that event in this run.
 const SEED: u64 = 0;
 
 /// Text at the end of this verb's `--help`.
@@ -146,7 +146,8 @@ impl Args {
         Functions::new(all)
     }
 
-    /// Returns the board before the instruction, and the length of the console log when the command was typed.
+    /// Returns the board before the instruction. Also returns the length that the console log had when the command was
+    /// typed.
     fn before(
         &self,
         board: &BoardSpec,

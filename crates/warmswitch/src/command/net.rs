@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch net`: boots, connects a host and a probe to the board's network cable, runs a command, and writes the
-//! frames that the probe stamped.
+//! `warmswitch net`: boots the board, connects a host and a probe to its network cable, and runs a command. Then writes
+//! the frames that the probe stamped.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -169,7 +169,7 @@ fn result(host: &Station, link: &Link) -> Value {
     })
 }
 
-/// Summarises round trips, with the standard deviation that the papers print.
+/// Summarises round trips. The summary includes the standard deviation, which the papers print.
 fn summary(ns: Vec<u64>) -> Value {
     let us = |ns: u64| ns as f64 / 1e3;
     let each: Vec<f64> = ns.iter().map(|ns| us(*ns)).collect();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch scope`: boots, connects a pulse generator and an oscilloscope to the board's pins, runs a command, and
-//! writes the scope's recording.
+//! `warmswitch scope`: boots the board, connects a pulse generator and an oscilloscope to its pins, and runs a command.
+//! Then writes the recording of the oscilloscope.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -256,7 +256,7 @@ impl Args {
     }
 }
 
-/// Summarises the latencies of pulses, and counts pulses without an answer.
+/// Summarises the latencies of pulses. Counts the pulses without an answer.
 fn summary(pulses: &[Response], cpu_hz: u64) -> Value {
     let us = |cycles: u64| cycles as f64 * 1e6 / cpu_hz as f64;
     let spread = |latencies: Vec<u64>| instrument_options::spread(latencies, us);

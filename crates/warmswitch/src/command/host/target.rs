@@ -153,8 +153,8 @@ mod tests {
             .sum()
     }
 
-    /// The program reads its clock between the pins' edges. The two measurements differ by the time to read the clock
-    /// and to move a pin, and by the clock's resolution.
+    /// The program reads its clock between the pins' edges. Therefore, the two measurements differ by the time that it
+    /// takes to read the clock and to move a pin. They also differ by the clock's resolution.
     #[test]
     #[ignore = "needs the kernel"]
     fn the_products_program_measures_on_the_board_what_the_pins_show() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch overhead`: measures the tasks of the paper of 2007 on a board, by the paper's formula and by exact
-//! charges.
+//! `warmswitch overhead`: runs the tasks of the paper of 2007 on a board. Measures their overhead by the paper's
+//! formula and by exact charges.
 
 mod interrupts;
 mod sheet;
@@ -166,7 +166,7 @@ impl Args {
 }
 
 impl Bench<'_> {
-    /// Runs a command line with this number of tasks. Returns the charges, and the guest's line of JSON.
+    /// Runs a command line that has this number of tasks. Returns the charges, and the guest's line of JSON.
     fn run(&self, line: &str, tasks: usize) -> Result<(Charges, Value)> {
         let (mut session, _) = setup::charge(self.booted.clone(), self.vmlinux);
         let typed = Typed::own(line);
