@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names the simulator by a hash of everything that a result depends on: the sources of the core, of the board, of
-//! this crate and of `results/src/runs`, and the locked versions of their packages. The name keeps runs of different
-//! simulators apart.
+//! Names the simulator by a hash of everything that a result depends on: the sources of the core, of the board, of this
+//! crate and of `results/src/runs`, and the locked versions of the packages that they use. The name keeps runs of
+//! different simulators apart.
 
 mod source_hash;
 
@@ -49,7 +49,7 @@ fn locked() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut next: Vec<String> = COMPUTING.map(String::from).to_vec();
     while let Some(wanted) = next.pop() {
-        // "name", or "name version" if the lock file has several versions.
+        // The text is "name", or "name version" if the lock file has several versions of the package.
         let (name, version) = wanted.split_once(' ').unwrap_or((&wanted, ""));
         for package in by_name.get(name).into_iter().flatten() {
             if !version.is_empty() && !version.starts_with(&package.version) {

@@ -71,7 +71,7 @@ pub struct Unreached {
     pub callee: Option<String>,
     /// CP15 operation of the site.
     pub op: Option<Cp15>,
-    /// Kernels that the rule applies to; empty means all.
+    /// Kernels to which the rule applies. An empty list means all kernels.
     #[serde(default)]
     pub kernels: Vec<String>,
     /// No path leads to the site in this configuration or on these boards.
@@ -81,7 +81,7 @@ pub struct Unreached {
     pub reason: String,
 }
 
-/// Returns whether a pattern, in which `*` matches any text, matches `name`.
+/// Returns whether a pattern matches `name`. In the pattern, `*` matches any text.
 pub fn fits(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
