@@ -69,7 +69,7 @@ pub const HELP: Help = Help {
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// Remove a maintenance operation of the kernel first: name of a mutant, or FILE:NAME
+    /// Name of a mutant, or FILE:NAME. Before the run, removes the mutant's maintenance operation from the kernel
     #[arg(long, value_name = "MUTANT", conflicts_with = "all_mutants")]
     mutant: Option<String>,
     /// Run every mutant of the kernel's list with the test that its entry names, and print a table
@@ -87,16 +87,17 @@ pub struct Args {
     /// List of reports to suppress, instead of the kernel's own list
     #[arg(long, value_name = "FILE")]
     suppressions: Option<PathBuf>,
-    /// List of baselines, instead of the kernel's own: how many reports each suppression may cover
+    /// List of baselines, instead of the kernel's own list. A baseline says how many reports each suppression may cover
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// Record in the list of baselines how many reports each suppression covers, in runs with several seeds
+    /// Run with several seeds, and record in the list of baselines how many reports each suppression covers
     #[arg(long, conflicts_with_all = ["all_mutants", "mutant", "bisect", "cost", "gdb", "limit", "chaos", "chaos_seeds"])]
     write_baseline: bool,
-    /// Run to a report's instruction, without the checker, and wait for gdb there; @FILE names a file with the report
+    /// Run to the instruction of a report, without the checker, and wait there for gdb. @FILE names a file with the
+    /// report
     #[arg(long, value_name = "PC@CYCLE|@FILE", conflicts_with_all = ["all_mutants", "json", "tap"])]
     gdb: Option<At>,
-    /// TCP port for --gdb, on this machine only; 0 takes a free port
+    /// TCP port for --gdb, on this machine only. 0 takes a free port
     #[arg(
         long,
         value_name = "PORT",
@@ -105,7 +106,7 @@ pub struct Args {
         conflicts_with = "stdio"
     )]
     port: u16,
-    /// With --gdb: talk to gdb over standard input and output; type `set remotetimeout 300` in gdb first
+    /// With --gdb, talk to gdb over standard input and output. Type `set remotetimeout 300` in gdb first
     #[arg(long, requires = "gdb")]
     stdio: bool,
     /// Run the same cycles again without the checker, and compare the host's processor time

@@ -65,11 +65,11 @@ pub const HELP: Help = Help {
 pub struct Args {
     #[command(flatten)]
     how: How,
-    /// Also measure on the cores of the papers, in quick form, instead of showing the records; builds kernels for these
+    /// Measure on the cores of the papers, too, in quick form, instead of showing the records. Builds kernels for these
     /// cores
     #[arg(long)]
     cores: bool,
-    /// Break down the worst latency of each kernel; repeats three runs of cyclictest for that
+    /// Break down the worst latency of each kernel. For this, repeats three runs of cyclictest
     #[arg(long)]
     explain: bool,
     /// Compare one of your machines with the boards, from a file with its results; may be given several times
@@ -78,7 +78,7 @@ pub struct Args {
     /// lmbench, or a boot log (docs/use/HOST.md).
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     with: Vec<PathBuf>,
-    /// With --with: simulated board nearest to your ARM9; its file is fitted to your memory figures
+    /// With --with, the simulated board nearest to your ARM9. The board's file is fitted to your memory figures
     #[arg(long, value_name = "BOARD", requires = "with", default_value = DEFAULT_BOARD)]
     nearest: String,
 }

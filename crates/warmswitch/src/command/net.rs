@@ -54,10 +54,10 @@ pub struct Args {
     /// Pings per second from the host, after the board's first frame
     #[arg(long, value_name = "HZ")]
     ping_hz: Option<f64>,
-    /// Send the host's next ping when the last one is answered, or after 10 ms
+    /// Send the host's next ping when the last ping is answered, or after 10 ms
     #[arg(long, conflicts_with = "ping_hz")]
     flood: bool,
-    /// Send UDP packets to port 7000, which a program answers, instead of pings
+    /// Send UDP packets to port 7000 instead of pings. A program on the board answers them
     #[arg(long)]
     udp: bool,
     /// Time for which the host sends, in seconds [default: 1]
@@ -72,7 +72,7 @@ pub struct Args {
     /// Write the frames with the probe's time stamps as pcapng
     #[arg(long, value_name = "FILE")]
     pcapng: Option<PathBuf>,
-    /// Command to run in the guest when its network is up; the host is 10.0.0.1, the board 10.0.0.2
+    /// Command to run in the guest when its network is up. The host is 10.0.0.1, and the board is 10.0.0.2
     #[arg(last = true, value_name = "CMD", required = true)]
     command: Vec<String>,
 }

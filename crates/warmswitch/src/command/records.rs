@@ -36,13 +36,13 @@ pub const HELP: Help = Help {
 pub struct Args {
     /// Names of experiments [default: all]
     experiments: Vec<String>,
-    /// Write the records of these experiments from their full campaigns; with --quick, from the quick ones
+    /// Write the records of these experiments from their full campaigns, or from their quick campaigns with --quick
     #[arg(long, requires = "experiments")]
     write: bool,
     /// Use only records of quick campaigns
     #[arg(long)]
     quick: bool,
-    /// Also fail if a recorded run is not stored here, unless its kernel, root file system or board differs
+    /// Also fail if a recorded run is not stored here. Runs with another kernel, root file system or board are exempt
     #[arg(long, conflicts_with = "write")]
     all: bool,
     /// Compare only the experiments of `warmswitch compare`

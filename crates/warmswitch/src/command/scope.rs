@@ -42,7 +42,7 @@ pub const HELP: Help = Help {
 pub struct Args {
     #[command(flatten)]
     options: InstrumentOptions,
-    /// Pulses per second into --pin; several frequencies follow one another, for --seconds each
+    /// Pulses per second into --pin. If several frequencies are given, each lasts --seconds
     #[arg(long, value_name = "HZ", value_delimiter = ',')]
     hz: Vec<f64>,
     /// Pin of GPIO 0 that receives the pulses

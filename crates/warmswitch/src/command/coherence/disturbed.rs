@@ -37,12 +37,12 @@ mod all;
 /// Options for the seeds.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Interrupt the command at moments that this seed draws, and switch to another of its tasks (docs/use/CHAOS.md)
+    /// Interrupt the command at random moments that SEED determines, and switch between its tasks (docs/use/CHAOS.md)
     ///
     /// The command `mm_chaos` without arguments runs the seed's random program.
     #[arg(long, value_name = "SEED", conflicts_with_all = ["all_mutants", "cost", "bisect", "chaos_seeds"])]
     chaos: Option<u64>,
-    /// Run each seed from A up to, but not including, B as with --chaos, on all processors
+    /// Run the seeds from A up to, but not including, B, each as with --chaos. Uses all processors
     ///
     /// Results are stored. A seed with a stored result is not run again.
     #[arg(long, value_name = "A..B", conflicts_with_all = ["cost", "bisect", "tap", "gdb"])]

@@ -48,10 +48,10 @@ impl Build {
 
 #[derive(clap::Args)]
 pub struct Read {
-    /// Log of the product's console or connection, or a file that `compare --with` takes; - for standard input
+    /// Log of the product's console or connection, or a file that `compare --with` takes (- reads standard input)
     #[arg(value_name = "LOG")]
     log: PathBuf,
-    /// Name of the product; its results are kept in out/host/NAME [default: the log's name]
+    /// Name of the product. Results are kept in out/host/NAME [default: the log's name]
     #[arg(long, value_name = "NAME", value_parser = name)]
     name: Option<String>,
     /// Print the results as JSON, one document per tool
