@@ -50,7 +50,7 @@ struct Drawer<'a> {
     random: Random,
     grammar: &'a Grammar,
     profile: &'a Profile,
-    /// Data slots in use; the first is the favourite.
+    /// Data slots in use. The first slot is the favourite.
     slots: Vec<u64>,
     code_slots: Vec<u64>,
     files: Vec<u64>,

@@ -139,7 +139,7 @@ impl Program {
     }
 }
 
-/// Reduces a program. Runs each candidate at most once: remembers the candidates that do not fail.
+/// Reduces a program. Runs each candidate at most once, because it remembers the candidates that do not fail.
 struct Reducer<'a> {
     fails: &'a mut dyn FnMut(&Program) -> Result<bool>,
     good: HashSet<String>,

@@ -33,7 +33,7 @@ pub const HELP: Help = Help {
 /// Measure the simulator's speed on fixed guests, and QEMU's speed if QEMU is installed
 #[derive(clap::Args)]
 pub struct Args {
-    /// Number of repetitions, of which the best one counts
+    /// Number of repetitions. The fastest repetition counts
     #[arg(long, value_name = "N", default_value_t = 3)]
     repeat: u32,
     /// QEMU's cache plugin (libcache.so), if it is not installed with the other plugins

@@ -42,7 +42,7 @@ const QUIET_S: f64 = 2.0;
 const LONG_QUIET_S: f64 = 10.0;
 /// A slice of board time counts as work if less than this share of the slice is idle.
 const IDLE: f64 = 0.9;
-/// Default of `--limit` without a terminal, in seconds of board time.
+/// Default of `--limit` if there is no terminal, in seconds of board time.
 const UNWATCHED_LIMIT_S: f64 = 300.0;
 /// Ctrl-A: the next key is a command to this program.
 const ESCAPE: u8 = 0x01;
@@ -70,7 +70,7 @@ pub struct Args {
     /// Limit of board time, in seconds [default: none on a terminal, 300 otherwise]
     #[arg(long, value_name = "SECONDS")]
     limit: Option<f64>,
-    /// Print one line of JSON at the end: how the run ended, hashes and counters
+    /// At the end, print one line of JSON with the way in which the run ended, hashes and counters
     #[arg(long)]
     json: bool,
 }
@@ -361,7 +361,7 @@ impl Console {
         }
     }
 
-    /// Returns JSON: how the run ended, and the hashes and counters by which two runs can be compared.
+    /// Returns the way in which the run ended as JSON, with hashes and counters for a comparison of two runs.
     fn summary(&self, ending: &Ending) -> serde_json::Value {
         let stop = match ending {
             Ending::Left => "left".to_string(),

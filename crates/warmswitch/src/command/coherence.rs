@@ -72,7 +72,7 @@ pub struct Args {
     /// Name of a mutant, or FILE:NAME. Before the run, removes the mutant's maintenance operation from the kernel
     #[arg(long, value_name = "MUTANT", conflicts_with = "all_mutants")]
     mutant: Option<String>,
-    /// Run every mutant of the kernel's list with the test that its entry names, and print a table
+    /// Run every mutant of the kernel's list with the test that the mutant's entry names, and print a table
     #[arg(long, conflicts_with_all = ["limit", "keep_going", "bisect", "tap", "linux"])]
     all_mutants: bool,
     /// Number of mutants, chaos seeds or baseline runs that run at the same time [default: one per processor]

@@ -72,7 +72,7 @@ pub struct Args {
     /// Break down the worst latency of each kernel. For this, repeats three runs of cyclictest
     #[arg(long)]
     explain: bool,
-    /// Compare one of your machines with the boards, from a file with its results; may be given several times
+    /// Compare the boards with a machine of yours, from a file with its results. The option may be given several times
     ///
     /// The file is the output of `warmswitch host`, `warmswitch-target`, cyclictest, rtla timerlat, hackbench or
     /// lmbench, or a boot log (docs/use/HOST.md).

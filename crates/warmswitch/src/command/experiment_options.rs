@@ -18,7 +18,7 @@ pub struct Asks {
     /// Use the experiment's quick form
     #[arg(long)]
     quick: bool,
-    /// Seed of the random victim counter, instead of the experiment's seeds
+    /// Seed of the counter that selects random cache victims, instead of the experiment's seeds
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Seeds 1 to N, instead of the experiment's seeds

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch guest`: boots, runs one command, and prints its output.
+//! `warmswitch guest`: boots the guest, runs one command, and prints the command's output.
 //!
 //! The command runs on a simulated board or on QEMU's versatilepb, which has no caches. A failure on the board alone
 //! therefore points to the caches.

@@ -316,7 +316,7 @@ fn beside(common: &Common, rounds: u32, seconds: u32) -> Result<Outcome> {
     Ok(if agree { Outcome::Done } else { Outcome::No })
 }
 
-/// Runs the tools one after the other. Returns `No` if a tool does not end well. If the kernel refuses access to ports,
+/// Runs the tools one after the other. Returns `No` if a tool fails. If the kernel refuses access to ports,
 /// only prints a note.
 fn all(m: &Measure) -> Result<Outcome> {
     let timer = tools::timer(m.form());

@@ -21,7 +21,7 @@ const LIMIT_S: f64 = 300.0;
 pub struct InstrumentOptions {
     #[command(flatten)]
     pub target: Target,
-    /// Seed of all random choices: cache victims, and jitter and phase of a generator
+    /// Seed of all random choices, which are cache victims and a generator's jitter and phase
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Limit of board time for the command, in seconds

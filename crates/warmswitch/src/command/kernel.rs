@@ -88,7 +88,7 @@ struct BuildArgs {
     /// Source tree to build from, instead of Debian's source package
     #[arg(long, value_name = "DIR")]
     linux: Option<PathBuf>,
-    /// With --linux: .config or defconfig, instead of the kernel's own fragments
+    /// With --linux, a .config or defconfig, instead of the kernel's own fragments
     #[arg(long, value_name = "FILE", requires = "linux")]
     config: Option<PathBuf>,
     /// Number of parallel jobs [default: one per processor]

@@ -58,7 +58,7 @@ pub struct Args {
     /// Show the N-th execution of the place since the command was typed. All processes count
     #[arg(long, value_name = "N", default_value_t = 1)]
     nth: u64,
-    /// Go on to the next execution of this place, instead of one instruction. The place lr is the return from the function
+    /// Go on to the next execution of this place, instead of one instruction. PLACE lr is the return from the function
     ///
     /// The output then shows, as "after", the state before the execution of this place.
     #[arg(long, value_name = "PLACE")]

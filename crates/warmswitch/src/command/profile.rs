@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch profile`: boots, runs one command, and reports where each of its cycles went.
+//! `warmswitch profile`: boots the board, runs one command, and reports where each cycle of the command went.
 
 use std::path::Path;
 

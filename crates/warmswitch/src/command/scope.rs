@@ -81,7 +81,7 @@ pub struct Args {
     /// Write the screen as SVG
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Command to run in the guest; it must end by itself
+    /// Command to run in the guest. The command must end by itself
     #[arg(last = true, value_name = "CMD", required = true)]
     command: Vec<String>,
 }

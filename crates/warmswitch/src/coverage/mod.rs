@@ -105,7 +105,7 @@ impl Part<'_> {
         total
     }
 
-    /// Returns the counts of reachable sites: all sites except the dead ones.
+    /// Returns the counts of reachable sites, which are all sites except the dead ones.
     pub fn alive(&self) -> Count {
         let sites = self.total().sites;
         Count {

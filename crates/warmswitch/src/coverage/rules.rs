@@ -20,7 +20,7 @@ pub struct Rules {
     pub folders: Vec<String>,
     /// Functions whose calls are sites.
     pub maintains: Vec<String>,
-    /// Exceptions to `maintains`: functions that maintain nothing.
+    /// Functions that match `maintains` but maintain nothing.
     pub maintains_not: Vec<String>,
     /// Tables of function pointers in a kernel for several cores.
     #[serde(default)]
@@ -74,7 +74,7 @@ pub struct Unreached {
     /// Kernels to which the rule applies. An empty list means all kernels.
     #[serde(default)]
     pub kernels: Vec<String>,
-    /// No path leads to the site in this configuration or on these boards.
+    /// Whether no path leads to the site, in this configuration or on these boards.
     #[serde(default)]
     pub dead: bool,
     /// Reason why no run reaches the site.

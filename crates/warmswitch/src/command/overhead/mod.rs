@@ -62,7 +62,7 @@ pub struct Args {
     /// Size of the data of each task except sort, in KB
     #[arg(long, value_name = "KB", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
     kb: u32,
-    /// Number of boards, each with a different seed of the caches' random victims; figures are means over the boards
+    /// Number of boards, each with another seed of the caches' random victims. Figures are means over the boards
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     seeds: u32,
     /// Print JSON
