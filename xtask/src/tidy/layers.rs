@@ -50,7 +50,7 @@ const FOLDERS: [(&str, &[(&str, &str)]); 2] = [
             ("chaos", "coherence"),
             // Sources of addresses, lists in the folders of the kernels.
             ("coverage", "coherence"),
-            // A report's instruction, and the way there.
+            // The instruction that a report names, and the run up to it.
             ("look", "coherence"),
             ("explain", "campaign"),
             (

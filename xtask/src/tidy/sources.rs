@@ -79,7 +79,7 @@ pub fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// Collects the paths within the crate that a file names, as absolute paths.
+/// Collects a file's uses of the crate's own items, as absolute paths.
 struct Seen {
     module: Vec<String>,
     paths: Vec<Vec<String>>,

@@ -248,14 +248,14 @@ impl KernelPlaces {
         }
     }
 
-    /// Returns whether all windows that need symbols are known.
+    /// Returns whether all places that need symbols are known. The zones are not checked.
     fn is_whole(&self) -> bool {
         self.current.is_some()
             && self.places.preemption.is_some()
             && !self.places.entries.is_empty()
     }
 
-    /// Prints a note if windows are missing.
+    /// Prints a note if the kernel lacks symbols for some of the places.
     pub fn note_what_lacks(&self, image: &Path) {
         if !self.is_whole() {
             eprintln!(

@@ -70,7 +70,7 @@ pub struct Args {
     /// Limit of board time, in seconds [default: none on a terminal, 300 otherwise]
     #[arg(long, value_name = "SECONDS")]
     limit: Option<f64>,
-    /// At the end, print one line of JSON with the way in which the run ended, hashes and counters
+    /// At the end, print one line of JSON with the reason of the end, hashes and counters
     #[arg(long)]
     json: bool,
 }
@@ -235,7 +235,7 @@ impl Console {
             if !self.typed && markers::is_half_unpacked(self.machine.console_log()) {
                 return Ok(Ending::Over(Over::HalfUnpacked));
             }
-            // The writer of an open pipe has as much time as a user at a terminal.
+            // The writer of an open pipe may take as much time as a user at a terminal.
             let may_type = self.raw.is_some() || !self.input_ended && self.held.is_empty();
             if may_type && idle >= IDLE {
                 let ahead = pace.ahead(&self.machine);

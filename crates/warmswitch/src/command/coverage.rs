@@ -45,7 +45,7 @@ pub struct Args {
     /// Limit of board time for the command, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = LIMIT_S)]
     limit: f64,
-    /// Write the reached places to this file. They include the places from --with
+    /// Write the reached places to this file, together with the places from --with
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
     /// Add the reached places of an earlier run of the same kernel. The option may be given several times

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds calls through the tables of function pointers in a kernel for several cores (`processor`, `cpu_cache`).
+//! Finds calls through tables of function pointers (`processor`, `cpu_cache`) in a kernel for several cores.
 //!
 //! The search goes backwards from a jump to the instructions that loaded the jump's register: `ldr rB, =table`, `ldr
 //! rN, [rB, #slot]`, `bx rN`. It follows the order of addresses, not the control flow. If the compiler keeps a pointer

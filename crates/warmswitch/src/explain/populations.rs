@@ -9,7 +9,7 @@ use watch::ledger::{Function, Sample};
 
 /// Smallest number of latencies in a population.
 const LEAST: usize = 5;
-/// Minimum share of the variance that is worth reporting.
+/// Smallest share of the variance that is reported.
 const WORTH: f64 = 0.05;
 
 /// A function, and the latencies with and without it.

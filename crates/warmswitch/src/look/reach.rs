@@ -18,7 +18,7 @@ pub struct Wanted<'a> {
     pub pc: u32,
     /// Number of the execution, counted from now; 1 is the next execution.
     pub nth: u64,
-    /// The typed command, and the length of the console log when the command was typed.
+    /// The typed command, and the length that the console log had when the command was typed.
     pub typed: (&'a Typed, usize),
     /// Limit of board time, in seconds.
     pub limit_s: f64,

@@ -12,7 +12,7 @@ const ROW: usize = 18;
 /// Margin on all sides, in pixels.
 const MARGIN: usize = 14;
 
-// The following colours differ for colour-blind readers, too.
+// Colour-blind readers can also distinguish the following colours.
 /// Background of a change.
 const CHANGED: &str = "#fde2b3";
 /// Background of a dirty half.

@@ -104,7 +104,7 @@ impl Bars<'_> {
     }
 }
 
-/// Returns a kernel's figure with its interval, and the paper's ratio.
+/// Returns a kernel's figure, the interval of the figure, and the paper's ratio.
 fn tooltip(line: &Line, kernel: &str) -> String {
     let measured = line.figure(kernel).map(|m| {
         let name = short_kernel(kernel);

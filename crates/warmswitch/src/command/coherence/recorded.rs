@@ -30,7 +30,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Loads the baselines. Fails if their file is invalid. Also fails if a new baseline has no file to be written to.
+    /// Loads the baselines. Fails if their file is invalid. Also fails if a new baseline is wanted, but has no file.
     pub fn of(args: &Args) -> Result<Recorded> {
         let target = &args.target;
         let kernel = target.kernel()?;
