@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Computes a hash of the sources that decide the result of a chaos seed and are not in the simulator's hash: random
-//! programs, places of interrupts, the checker and its judgement.
+//! Computes a hash of sources that decide the result of a chaos seed but are not in the simulator's hash. These sources
+//! cover the random programs, the places of interrupts, the checker, and the judgement of its reports.
 
 #[path = "../session/source_hash.rs"]
 mod source_hash;

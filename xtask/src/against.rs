@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask bench --against COMMIT [--pairs N] [--json]`: compares the simulator's speed with its speed at a
-//! commit. Builds the commit in `target/against`, and runs both programs at the same time on one processor core.
+//! `cargo xtask bench --against COMMIT [--pairs N] [--json]`: compares the simulator's speed with the speed of the
+//! simulator at a commit. Builds the commit in `target/against`. Runs both programs at the same time on one processor
+//! core.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -10,8 +11,8 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::{cargo, git, must, root, warmswitch};
 
-/// Builds the commit, and runs `warmswitch bench` with the path of the built program in place of the commit. Takes a
-/// lock, because all calls share one directory.
+/// Builds the commit, and runs `warmswitch bench`. In the arguments, the path of the built program replaces the commit.
+/// Takes a lock, because all calls share one directory.
 pub fn run(arguments: &[String]) -> Result<ExitCode> {
     let mut arguments = arguments.to_vec();
     let at = arguments.iter().position(|word| word == "--against");
@@ -35,8 +36,8 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     warmswitch("bench", &arguments)
 }
 
-/// The source tree of a commit. It exists while both programs run: an older program needs the descriptions of kernels
-/// and boards from its own tree, and may not understand the current ones.
+/// The source tree of a commit. It exists while both programs run. An older program needs the descriptions of kernels
+/// and boards from its own tree, because it may not understand the current ones.
 struct Source(PathBuf);
 
 impl Source {
@@ -69,7 +70,7 @@ impl Drop for Source {
     }
 }
 
-/// Removes the tree, even if an interrupted run left only a part of the tree.
+/// Removes the tree. Works even if an interrupted run left only a part of the tree.
 fn remove(place: &Path) -> Result<()> {
     if place.exists() {
         fs::remove_dir_all(place).with_context(|| format!("cannot remove {}", place.display()))?;
@@ -77,8 +78,8 @@ fn remove(place: &Path) -> Result<()> {
     must(git().args(["worktree", "prune"]))
 }
 
-/// Builds the tree's program and copies it to the top of the tree, so that the program uses this tree. Objects of
-/// earlier builds are kept.
+/// Builds the tree's program and copies it to the top of the tree, so that the program uses this tree. Keeps the
+/// objects of earlier builds.
 fn build(source: &Path, target: &Path) -> Result<PathBuf> {
     let built = cargo()
         .current_dir(source)
@@ -91,7 +92,7 @@ fn build(source: &Path, target: &Path) -> Result<PathBuf> {
     if !built.status.success() {
         bail!("cargo build failed: {}", built.status);
     }
-    // Cargo's configuration may change the path, so the path is read from cargo's messages.
+    // Cargo's configuration may change the path of the program, so the path is read from cargo's messages.
     let messages = String::from_utf8_lossy(&built.stdout);
     let executable = |line: &str| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;

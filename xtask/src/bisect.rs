@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask bisect-demo [DIR]`: checks that `git bisect run warmswitch coherence` finds a planted bug.
 //!
-//! Makes a git repository of the kernel's source with nine commits. One commit removes a cache flush. Lets git search
-//! for this commit, with kernels built from a user's `.config`, and fails when git finds another commit. The first
-//! kernel takes some minutes; the next kernels recompile little. Deletes DIR first; needs 1.5 GB.
+//! Makes a git repository of the kernel's source with nine commits. One commit removes a cache flush. git searches for
+//! this commit with kernels that are built from a user's `.config`. The check fails if git finds another commit. The
+//! first kernel takes some minutes. The next kernels recompile little. Deletes DIR first. Needs 1.5 GB.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::{cargo, must, root};
 
-/// A commit: subject, file, text to replace, replacement.
+/// A commit: its subject, its file, the text to replace, and the replacement.
 type Change = (&'static str, &'static str, &'static str, &'static str);
 
 /// Subject of the commit with the bug.
@@ -88,7 +88,7 @@ const TEST: [&str; 3] = ["mm_suite", "--only", "shared_and_write"];
 pub fn run(arguments: &[String]) -> Result<ExitCode> {
     let dir = made_anew("bisect-demo", arguments)?;
     let program = program(&dir)?;
-    // Building a kernel puts the source into the cache.
+    // Building a kernel puts the kernel's source into the cache.
     let config = own_config(&program, &dir)?;
     let tree = Tree(dir.join("linux"));
     tree.fill(&source()?)?;
@@ -111,7 +111,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Makes an empty directory: the directory in `arguments`, else `target/NAME`.
+/// Makes an empty directory. Its path is the one in `arguments`, or else `target/NAME`.
 pub fn made_anew(name: &str, arguments: &[String]) -> Result<PathBuf> {
     let dir = match arguments {
         [] => root().join("target").join(name),
@@ -134,7 +134,7 @@ pub fn program(dir: &Path) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Writes a user's configuration: the plain kernel's configuration, with another `LOCALVERSION`.
+/// Writes a user's configuration. It is the plain kernel's configuration with another `LOCALVERSION`.
 fn own_config(program: &Path, dir: &Path) -> Result<PathBuf> {
     let built = Command::new(program)
         .args(["kernel", "build", "6.12/plain", "--json"])

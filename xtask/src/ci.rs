@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! All checks in one command. A developer and CI run the same command.
 //!
-//! Tests that need a kernel, QEMU or gdb are marked `#[ignore]` with that reason. The step "tests" runs them, too,
-//! after the step "kernels" has built the kernels.
+//! Tests that need a kernel, QEMU or gdb are marked `#[ignore]`. The reason in the mark names the need. After the step
+//! "kernels" has built the kernels, the step "tests" runs these tests, too.
 
 use std::process::{Command, ExitCode};
 use std::time::Instant;
@@ -13,8 +13,8 @@ use crate::{cargo, must, root, slowest};
 
 enum Step {
     Cargo(&'static [&'static str]),
-    /// The `warmswitch` that was built with the tests. `cargo run` would build it again, because some libraries have
-    /// different features without the tests.
+    /// Runs the `warmswitch` that was built with the tests. `cargo run` would build it again, because some libraries
+    /// have other features without the tests.
     Program(&'static [&'static str]),
     /// Builds the kernels of the tests.
     Kernels,
@@ -22,7 +22,7 @@ enum Step {
     Tests,
 }
 
-/// All kernels that the tests and the quick experiments use. Use of another kernel is an error (`WARMSWITCH_NO_BUILD`).
+/// All kernels that the tests and the quick experiments use. Using another kernel is an error (`WARMSWITCH_NO_BUILD`).
 /// `cargo xtask ci --all` builds every kernel.
 const KERNELS: [&str; 6] = [
     "6.12/plain",
@@ -54,14 +54,14 @@ const STEPS: [(&str, Step); 7] = [
     ("kernels", Step::Kernels),
     ("tests", Step::Tests),
     ("quick experiments", Step::Program(&["compare", "--quick"])),
-    // The option is --compared, because the other quick records need kernels that are not built here.
+    // The step uses --compared, because the other quick records need kernels that are not built here.
     (
         "records",
         Step::Program(&["records", "--quick", "--all", "--compared"]),
     ),
 ];
 
-/// Checks after each change; they take seconds.
+/// Checks to run after each change. They take seconds.
 const CHECKS: [(&str, Step); 3] = [
     ("formatting", Step::Cargo(&["fmt", "--all", "--check"])),
     ("lints", Step::Cargo(LINTS)),
@@ -90,7 +90,7 @@ pub fn check() -> Result<ExitCode> {
     all(&CHECKS)
 }
 
-/// Runs the steps in order; stops at the first failure.
+/// Runs the steps in order. Stops at the first failure.
 fn all(steps: &[(&str, Step)]) -> Result<ExitCode> {
     let mut tests = String::new();
     for (index, (name, step)) in steps.iter().enumerate() {
@@ -122,7 +122,7 @@ fn kernels() -> Result<()> {
     Ok(())
 }
 
-/// Returns a command that runs the `warmswitch` in the folder of this program, where cargo puts both.
+/// Returns a command that runs the `warmswitch` in this program's folder. cargo puts both programs there.
 pub fn program() -> Result<Command> {
     let xtask = std::env::current_exe().context("cannot find the path of xtask")?;
     let mut command = Command::new(xtask.with_file_name("warmswitch"));

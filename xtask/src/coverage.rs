@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask coverage`: lists the lines of the core that no test of core, board and checker reaches.
+//! `cargo xtask coverage`: lists the lines of the core that no test of core, board or checker reaches.
 //! docs/log/COVERAGE.md gives the reasons.
 
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::{cargo, must};
 
-/// Arguments of cargo. The target directory is separate, because other builds have other options.
+/// Arguments of cargo. The target directory is separate, because other builds use other options.
 const ARGUMENTS: &[&str] = &[
     "tarpaulin",
     "--engine=llvm",

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask defconfig-demo [DIR]`: checks that an unmodified kernel runs on the boards.
 //!
-//! Builds Linux's own `versatile_defconfig` from Debian's complete source package with `make`, boots it with its own
-//! `versatile-pb.dtb`, and types commands. Fails when the kernel does not answer, or when its ten seconds are not ten
-//! seconds of board time. Deletes DIR first; needs 2.5 GB.
+//! Builds Linux's own `versatile_defconfig` with `make`, from Debian's complete source package. Boots the kernel with
+//! its own `versatile-pb.dtb`, and types commands. Fails if the kernel does not answer. Also fails if ten seconds by
+//! the guest's clock are not ten seconds of board time. Deletes DIR first. Needs 2.5 GB.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -17,7 +17,7 @@ use crate::must;
 
 /// Commands that print the guest's clock before and after ten seconds of sleep.
 const TYPED: &str = "uname -r; cat /proc/uptime; sleep 10; cat /proc/uptime\n";
-/// Time between the two outputs by the guest's clock, in seconds.
+/// Time between the two printed clocks, in seconds.
 const SECONDS: f64 = 10.0;
 /// Allowed error of that time, in seconds: 1 %.
 const ERROR: f64 = 0.1;
@@ -26,7 +26,7 @@ const ERROR: f64 = 0.1;
 pub fn run(arguments: &[String]) -> Result<ExitCode> {
     let dir = made_anew("defconfig-demo", arguments)?;
     let program = program(&dir)?;
-    // Building a kernel puts the package into the cache.
+    // Building a kernel puts the source package into the cache.
     must(Command::new(&program).args(["kernel", "build", "6.12/plain"]))?;
     let boot = built(&dir)?;
     let (zimage, dtb) = (boot.join("zImage"), boot.join("dts/arm/versatile-pb.dtb"));

@@ -4,9 +4,9 @@
 //!
 //!     39.27<!-- switch-cost; sam9263; size_kb=0 tasks=2; fcse-guaranteed; process; switch -->
 //!
-//! The figure keeps its number of decimals. `A / B` is a ratio, `A - B` a difference, `switch.low` the lower end of the
-//! interval, and `load/reply` a series of a mode. A complete table is made from the comment before the table. In that
-//! comment, `NAME := TEXT` defines an abbreviation:
+//! The figure keeps its number of decimals. `A / B` is a ratio, and `A - B` is a difference. `switch.low` is the lower
+//! end of the interval, and `load/reply` is a series of a mode. A table can be generated completely from a comment
+//! before the table. In this comment, `NAME := TEXT` defines an abbreviation:
 //!
 //!     <!-- table: size_kb=0,16 tasks=2,16
 //!     at := switch-cost; sam9263; size_kb={size_kb} tasks={tasks}
@@ -23,7 +23,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::root;
 
-/// Value, low end and high end, by "campaign; board; axes; kernel; mode; metric".
+/// Value, low end and high end of each figure. The key is "campaign; board; axes; kernel; mode; metric".
 type Records = BTreeMap<String, [f64; 3]>;
 
 /// Checks or updates the figures of all documents. Returns failure if a checked figure differs.
@@ -49,7 +49,8 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     Ok(code)
 }
 
-/// Returns the documents whose figures differ from the records: path, current text, updated text.
+/// Returns the documents whose figures differ from the records. Each has its path, its current text and its updated
+/// text.
 pub fn differing() -> Result<Vec<(PathBuf, String, String)>> {
     let records = records()?;
     let mut all = Vec::new();
@@ -181,7 +182,7 @@ fn value(text: &str, records: &Records) -> Result<f64> {
     }
 }
 
-/// Makes a table from its comment: the axes with their values, abbreviations, and a line per column.
+/// Makes a table from its comment. The comment has the axes with their values, abbreviations, and a line per column.
 fn made(text: &str, records: &Records) -> Result<String> {
     let mut lines = text.lines();
     let axes: Vec<(&str, Vec<&str>)> = lines
@@ -236,7 +237,8 @@ fn made(text: &str, records: &Records) -> Result<String> {
     Ok(table)
 }
 
-/// Returns the text of a cell: plain words, or figures "FIGURE : DECIMALS". Commas separate several of these.
+/// Returns the text of a cell, which consists of plain words or of figures "FIGURE : DECIMALS". Commas separate several
+/// figures.
 fn cell(text: &str, records: &Records) -> Result<String> {
     let one = |part: &str| -> Result<String> {
         let Some((figure, decimals)) = part.rsplit_once(" : ") else {

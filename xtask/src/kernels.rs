@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask ci --all`: builds and boots every variant of every kernel, and runs the tests whose kernels `make test`
-//! does not build. Writes the results to `docs/understand/KERNELS.md`.
+//! `cargo xtask ci --all`: builds and boots every variant of every kernel. Also runs the tests whose kernels `make
+//! test` does not build. Writes the results to `docs/understand/KERNELS.md`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::{cargo, ci, git, must, root};
 const LIMIT_S: &str = "120";
 /// One board per core.
 const BOARDS: [&str; 3] = ["sam9263", "at91rm9200", "ixp425"];
-/// Part of the error for a kernel without code for a board's core.
+/// A part of the error message for a kernel without code for the board's core.
 const NOT_FOR_IT: &str = "has no code for the board's core";
 
 /// Arguments of cargo for the tests that need these kernels.
@@ -48,7 +48,7 @@ const TESTS: [&[&str]; 2] = [
 /// Result for one variant.
 struct Tried {
     name: String,
-    /// The error is text for the page.
+    /// Result of the boots. An error is text for the page.
     result: Result<Booted, String>,
 }
 

@@ -64,7 +64,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Builds `warmswitch` in release mode and runs it; returns its exit code.
+/// Builds `warmswitch` in release mode and runs it. Returns its exit code.
 fn warmswitch(verb: &str, arguments: &[String]) -> Result<ExitCode> {
     let status = cargo()
         .args([
@@ -87,14 +87,14 @@ fn warmswitch(verb: &str, arguments: &[String]) -> Result<ExitCode> {
     ))
 }
 
-/// Returns a command of the cargo that runs this program, in the project's root.
+/// Returns a command that runs cargo in the project's root. It is the same cargo that runs this program.
 fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
     command.current_dir(root());
     command
 }
 
-/// Returns a git command in the project's root.
+/// Returns a command that runs git in the project's root.
 fn git() -> Command {
     let mut command = Command::new("git");
     command.current_dir(root());

@@ -3,11 +3,11 @@
 //! in the core's shortcuts.
 //!
 //! Each mutant changes a few lines of `crates/watch/src/checker` or of `crates/arm/src` ([`list`]). The change is made
-//! in a copy of the tree under `target/mutants`, and tests run there. For the checker, the tests are its unit tests,
-//! including the comparison with the reference, and then the litmus programs. For the core, the tests are all its unit
-//! tests, with the fuzzer last. A mutant that passes all tests survives. A surviving mutant is an error unless the list
-//! gives a reason. A mutant that makes the tests five times slower, and slower than 90 s, counts as killed. With WORDs,
-//! only mutants whose file or reason contains one of the WORDs run.
+//! in a copy of the tree under `target/mutants`, and the tests run in this copy. For the checker, the tests are its
+//! unit tests, including the comparison with the reference, and then the litmus programs. For the core, the tests are
+//! all its unit tests, with the fuzzer last. A mutant that passes all tests survives. A surviving mutant is an error
+//! unless the list gives a reason. A mutant that makes the tests five times slower, and slower than 90 s, counts as
+//! killed. If WORDs are given, a mutant runs only if its file or its reason contains one of them.
 
 mod list;
 
@@ -23,9 +23,9 @@ use list::{Expected, Mutant};
 
 const USAGE: &str = "usage: cargo xtask mutants --checker|--core [WORD]...
 a mutant that makes the tests five times slower, and slower than 90 s, counts as killed";
-/// Factor by which the tests may take longer with a mutant than without one.
+/// Factor by which a mutant may slow the tests.
 const PATIENCE: u64 = 5;
-/// Time that the tests may always take, in seconds. libtest names tests that take more than 60 s.
+/// Minimum time limit of the tests, in seconds. libtest names each test that takes more than 60 s.
 const AT_LEAST: u64 = 90;
 /// Exit code of `timeout` when the time is up.
 const TIME_IS_UP: i32 = 124;
@@ -38,8 +38,8 @@ struct Subject {
     /// Arguments of `cargo test` for each stage of tests. A failure in one stage skips the later stages.
     tests: &'static [&'static [&'static str]],
     mutants: fn() -> Vec<&'static Mutant>,
-    /// Level of optimisation. It keeps compilation short, because a mutant's compilation takes longer than tests that
-    /// fail.
+    /// Level of optimisation. It keeps compilation short, because compiling a mutant takes longer than running tests
+    /// that fail.
     optimised: &'static str,
 }
 
@@ -118,7 +118,7 @@ fn copy() -> Result<PathBuf> {
     for path in String::from_utf8(listed.stdout)?.split_terminator('\0') {
         let (from, to) = (root().join(path), tree.join(path));
         let Ok(bytes) = fs::read(&from) else { continue };
-        // An unchanged file keeps its time, so that cargo does not compile it again.
+        // Do not write an unchanged file, because cargo would compile it again if its time changed.
         if fs::read(&to).is_ok_and(|there| there == bytes) {
             continue;
         }
@@ -130,11 +130,12 @@ fn copy() -> Result<PathBuf> {
     Ok(tree)
 }
 
-/// Runs the tests without a mutant, which must pass. Returns the time limit of each stage with a mutant, in seconds.
+/// Runs the tests without a mutant. These tests must pass. Returns the time limit of each stage with a mutant, in
+/// seconds.
 fn limits(subject: &Subject, tree: &Path) -> Result<Vec<u64>> {
     let mut limits = Vec::new();
     for which in subject.tests {
-        // Compiles first, so that the measured time is the time of the tests only.
+        // Compile first, so that the measured time is only the time of the tests.
         let mut build = test(subject, tree);
         must(build.arg("--no-run").args(*which))?;
         let start = Instant::now();
@@ -188,7 +189,7 @@ fn test(subject: &Subject, tree: &Path) -> Command {
     command
 }
 
-/// Returns the names of the tests that fail, or have not ended after `limit` seconds.
+/// Returns the names of the tests that fail or do not end within `limit` seconds.
 fn failing(
     subject: &Subject,
     tree: &Path,
@@ -197,7 +198,7 @@ fn failing(
 ) -> Result<Vec<String>> {
     let mut command = test(subject, tree);
     if let Some(limit) = limit {
-        // The limit is for the tests only, not for cargo's compiling. With --foreground, Ctrl-C still reaches the
+        // The limit applies only to the tests, not to cargo's compiling. With --foreground, Ctrl-C still reaches the
         // tests.
         command.arg(format!(
             r#"--config=target.'cfg(all())'.runner=["timeout","--foreground","{limit}"]"#

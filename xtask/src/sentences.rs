@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask sentences [SEED [COUNT]]`: draws sentences from documents, help and comments, for a reader who marks
-//! the sentences that he would rewrite. Equal seeds and trees give equal sentences.
+//! `cargo xtask sentences [SEED [COUNT]]`: draws sentences from documents, help and comments. A reader marks the
+//! sentences that he would rewrite. Equal seeds and trees give equal sentences.
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use crate::{git, root};
 /// Minimum number of words in a sentence.
 const WORDS: usize = 5;
 
-/// A sentence and where it begins.
+/// A sentence, and the place where it begins.
 struct Sentence {
     place: String,
     text: String,
@@ -48,7 +48,7 @@ fn draw(state: &mut u64) -> u64 {
     mixed ^ mixed >> 31
 }
 
-/// Returns the sentences of a document's prose, or of a source's comments. Help texts are comments, too.
+/// Returns the sentences of a document's prose or of a source's comments. Help texts are comments in the source.
 fn sentences(path: &str, text: &str) -> Vec<Sentence> {
     let is_document = path.ends_with(".md");
     let mut found = Vec::new();
@@ -93,7 +93,7 @@ fn is_item(prose: &str) -> bool {
     prose.starts_with("- ") || !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Splits a paragraph where a sentence ends and a capital letter begins the next.
+/// Splits a paragraph into sentences. A sentence ends at a full stop before a capital letter, a backtick or a bracket.
 fn split(path: &str, line: usize, paragraph: &str, found: &mut Vec<Sentence>) {
     let mut rest = paragraph.trim();
     while !rest.is_empty() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs all tests and lists the slowest. The test programs run one after the other, as with `cargo test`, and report
+//! Runs all tests and lists the slowest. The test programs run one after the other, as with `cargo test`. They report
 //! the time of each test.
 
 use std::io::{BufRead as _, BufReader};
@@ -14,15 +14,15 @@ use crate::{cargo, must};
 /// Number of tests in the list.
 const NAMED: usize = 10;
 
-/// A test program, with the package in whose directory it runs.
+/// A test program, and the package in whose directory it runs.
 struct Program {
     name: String,
     file: PathBuf,
     package: PathBuf,
 }
 
-/// Compiles and runs all tests, including tests that need a kernel, QEMU or gdb, and tests in documentation. Prints the
-/// slowest and returns the number of tests. Fails when a test fails.
+/// Compiles and runs all tests, including tests in documentation and tests that need a kernel, QEMU or gdb. Prints the
+/// slowest tests, and returns the number of tests. Fails if a test fails.
 pub fn tests() -> Result<usize> {
     let mut times = Vec::new();
     let mut failed = Vec::new();
@@ -55,7 +55,7 @@ fn programs() -> Result<Vec<Program>> {
     Ok(lines.lines().filter_map(program).collect())
 }
 
-/// Returns the test program that one of cargo's messages describes; `None` for other messages.
+/// Returns the test program that one of cargo's messages describes. Returns `None` for all other messages.
 fn program(line: &str) -> Option<Program> {
     let message: Value = serde_json::from_str(line).ok()?;
     if !message["profile"]["test"].as_bool()? {
@@ -74,7 +74,7 @@ fn program(line: &str) -> Option<Program> {
 }
 
 impl Program {
-    /// Runs the program, prints its output and collects the times of its tests. Returns whether all tests passed.
+    /// Runs the program, prints its output, and collects the times of its tests. Returns whether all tests passed.
     fn run(&self, times: &mut Vec<(f64, String)>) -> Result<bool> {
         let mut command = Command::new(&self.file);
         command.current_dir(&self.package);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! House rules that a program can check, as tests of the tracked files.
+//! Tests of the tracked files: house rules that a program can check.
 
 mod hashed;
 mod layers;
@@ -22,8 +22,8 @@ const LISTS: [(&str, &str); 4] = [
     ("records/fcse-modes.toml", "a record: a line for each run"),
     ("Cargo.lock", "written by cargo"),
 ];
-/// A ratchet: longer files that have one job, each with its maximum number of lines. A file that has become shorter
-/// gets a lower limit, or leaves the list.
+/// Files that may be longer because they have one job, each with its maximum number of lines. When a file becomes
+/// shorter, its limit must be lowered, or the file must leave the list.
 const LONG_FILES: [(&str, usize, &str); 2] = [
     ("crates/arm/src/isa/thumb.rs", 503, "the rows of Thumb"),
     ("docs/change/FORMAT.md", 570, "the reference of all files"),
@@ -46,8 +46,8 @@ const NO_SPDX: [(&str, &str); 7] = [
     ("rustfmt.toml", "one setting"),
     (".cargo/config.toml", "one alias"),
 ];
-/// Host names of package registries. No file may contain one of these names: addresses come from the machine's
-/// settings.
+/// Host names of package registries. No file may contain one of these names, because addresses of registries come from
+/// the machine's settings.
 const REGISTRIES: [&str; 6] = [
     concat!("deb.", "debian.org"),
     concat!("security.", "debian.org"),
@@ -101,7 +101,7 @@ fn every_file_is_text() {
     none("binary files", paths().into_iter().filter(binary).collect());
 }
 
-/// Returns the errors in the lengths of files, given as path and number of lines.
+/// Returns the errors in the lengths of files. Each file is given as path and number of lines.
 fn wrong_lengths<'a>(files: impl Iterator<Item = (&'a str, usize)>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (path, lines) in files {

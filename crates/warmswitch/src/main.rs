@@ -26,7 +26,7 @@ use clap::FromArgMatches as _;
 
 use session::session::Failure;
 
-/// Outcome of a command that ended without an error; it determines the exit code.
+/// Outcome of a command that ended without an error. It determines the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Success: exit code 0.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs the commands of docs/use/TUTORIALS.md and docs/use/LESSON.md in order, as a reader types them. They run once in
-//! a tree without stored runs, and once in a tree with runs of other boards.
+//! Runs the commands of docs/use/TUTORIALS.md and docs/use/LESSON.md in order, as a reader types them. Runs them once
+//! in a tree without stored runs, and once in a tree with runs of other boards.
 
 #[path = "all/lesson.rs"]
 mod lesson;
@@ -15,7 +15,7 @@ use project::make_project;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_warmswitch");
 
-/// Returns the repository. The later tests of `make test` use the quick runs that are measured there.
+/// Returns the root of the repository. Later tests of `make test` use the quick runs that are measured in this tree.
 fn root() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.join("../..").canonicalize().unwrap()
@@ -52,7 +52,7 @@ fn commands_print_what_the_documents_say_whatever_is_stored() {
     let empty = std::env::temp_dir().join(format!("warmswitch-{}-tutorials", std::process::id()));
     make_project(&empty);
     read_in(&empty);
-    // This tree is in the state after `make compare`: it has runs of the experiment's own boards. The tutorial uses
+    // This tree is in the state after `make compare`. It has runs of the experiment's own boards, but the tutorial uses
     // only one of these boards.
     let used = root();
     take_runs(&empty, &used);
@@ -62,7 +62,7 @@ fn commands_print_what_the_documents_say_whatever_is_stored() {
         .output()
         .expect("the program starts");
     let table = String::from_utf8_lossy(&measured.stdout).into_owned();
-    // The table must have a section for that board. A line with a paper's value is not enough.
+    // The table must have a section for the board. A line with a paper's value is not enough.
     assert!(table.contains("s3c24a0 ("), "{table}");
     read_in(&used);
     fs::remove_dir_all(empty).unwrap();

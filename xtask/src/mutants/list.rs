@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Changes of the coherence checker and of the core's shortcuts that tests must detect.
+//! Changes that tests must detect. They change the coherence checker or the core's shortcuts.
 
 mod bus;
 mod data;
@@ -12,7 +12,7 @@ mod waits;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
     Killed,
-    /// No test can detect the change, or no test needs to detect it, with the reason.
+    /// No test can detect the change, or no test needs to detect it. The text is the reason.
     Survives(&'static str),
 }
 
@@ -20,7 +20,7 @@ pub enum Expected {
 pub struct Mutant {
     /// File, relative to the sources of the changed crate.
     pub file: &'static str,
-    /// Text that the file contains once, and its replacement.
+    /// Text to replace, and its replacement. The file contains the text to replace once.
     pub old: &'static str,
     pub new: &'static str,
     /// The rule that the change breaks.
@@ -43,7 +43,7 @@ const fn killed(
     }
 }
 
-/// Returns a mutant that survives, with the reason.
+/// Returns a mutant that survives, for the given reason.
 const fn survives(
     file: &'static str,
     old: &'static str,

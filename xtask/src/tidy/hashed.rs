@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks that test code does not change the simulator's hash: a file that only tests use has a name that
+//! Checks that test code does not change the simulator's hash. A file that only tests use must have a name that
 //! `crates/session/source_hash.rs` leaves out.
 
 use syn::{Expr, ExprLit, Item, Lit, Meta};
@@ -15,14 +15,15 @@ const HASHED: [&str; 4] = [
     "crates/results/src/runs/",
 ];
 
-/// Folders that, with the simulator, decide the result of a chaos seed: `crates/warmswitch/build.rs` hashes them.
+/// Folders that decide the result of a chaos seed, together with the simulator. `crates/warmswitch/build.rs` hashes
+/// them.
 const CHAOS: [&str; 4] = [
     "crates/warmswitch/src/chaos/",
     "crates/warmswitch/src/coherence/",
     "crates/supply/src/",
     "crates/watch/src/",
 ];
-/// Crates without a folder in a hash, each with the reason.
+/// Crates that are not in a hash, each with the reason.
 const FREE: [(&str, &str); 2] = [
     (
         "crates/base/",
@@ -45,7 +46,7 @@ fn named(item: &Item) -> Option<String> {
     })
 }
 
-/// Returns modules in separate files that only tests use, but that are in the hash.
+/// Returns modules that only tests use, although their files are in the hash.
 fn counted(files: &[(String, String)]) -> Vec<String> {
     let mut wrong = Vec::new();
     for (path, text) in files {
@@ -67,7 +68,7 @@ fn counted(files: &[(String, String)]) -> Vec<String> {
     wrong
 }
 
-/// Returns how a build script names a folder: relative to the folder of its crate, `own`.
+/// Returns the name of a folder in a build script. The name is relative to `own`, the folder of the script's crate.
 fn quoted(folder: &str, own: &str) -> String {
     let folder = folder.trim_end_matches('/');
     match folder.strip_prefix(own) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Layers: the crates that a crate may depend on and, for two crates, the folders that a folder may use. The files of a
-//! crate must not use each other in a circle.
+//! Layers. A crate may depend only on certain crates. In two crates, a folder may use only certain folders. The files
+//! of a crate must not use each other in a circle.
 
 use std::collections::BTreeSet;
 
 use super::sources::{self, Uses};
 use super::{none, tracked};
 
-/// The crates, from the bottom up, each with the crates that it may depend on. The compiler checks that each use is
-/// declared in a `Cargo.toml`; this table says which declarations are allowed.
+/// The crates, from the bottom up, each with the crates on which it may depend. The compiler checks that each use is
+/// declared in a `Cargo.toml`. This table says which declarations are allowed.
 const CRATES: [(&str, &str); 9] = [
     ("arm", ""),
     ("board", "arm"),
@@ -26,8 +26,8 @@ const CRATES: [(&str, &str); 9] = [
     ),
 ];
 
-/// Crates whose top folders are layers, too: each folder, with the folders that it may use. These folders come before
-/// it.
+/// Crates whose top folders are layers, too. Each folder has a list of the folders that it may use. These folders come
+/// before it in the table.
 const FOLDERS: [(&str, &[(&str, &str)]); 2] = [
     (
         "results",
@@ -50,7 +50,7 @@ const FOLDERS: [(&str, &[(&str, &str)]); 2] = [
             ("chaos", "coherence"),
             // Sources of addresses, lists in the folders of the kernels.
             ("coverage", "coherence"),
-            // A report's instruction, and the way there.
+            // The instruction that a report names, and the run up to it.
             ("look", "coherence"),
             ("explain", "campaign"),
             (
@@ -69,8 +69,8 @@ fn folder(module: &str) -> &str {
     module.split("::").next().unwrap_or(module)
 }
 
-/// Returns the dependencies of a crate on crates of this repository, from its `Cargo.toml`, including the dependencies
-/// of its tests.
+/// Returns the dependencies of a crate on crates of this repository, from the crate's `Cargo.toml`. The dependencies of
+/// its tests are included.
 fn dependencies(manifest: &str) -> Vec<&str> {
     let declared = manifest
         .lines()
@@ -125,7 +125,7 @@ fn reaching_up(folders: &[(&str, &str)], uses: &Uses) -> Vec<String> {
     wrong
 }
 
-/// Returns the files that use themselves through other files, each with these other files.
+/// Returns the files that use themselves through other files. Each file has a list of these other files.
 fn circles(uses: &Uses) -> Vec<String> {
     let reached = |start: &String| {
         let (mut all, mut next) = (BTreeSet::new(), vec![start]);
@@ -180,7 +180,7 @@ fn crates_and_folders_use_only_what_stands_below_them() {
     }
 }
 
-/// Returns uses of a part of one device family by another device family.
+/// Returns uses of a device family's part by another device family.
 fn between_families(uses: &Uses) -> Vec<String> {
     let family = |module: &str| {
         let rest = module.strip_prefix("device::")?;
@@ -224,7 +224,7 @@ fn a_family_of_devices_names_no_part_of_another() {
     );
 }
 
-/// No code outside the family's own folder may name the machine or an address of its peripherals.
+/// Only the family's own folder may name the machine or an address of its peripherals.
 #[test]
 fn no_code_knows_the_machine() {
     let words = ["versatilepb", "versatile-pb"];
@@ -251,8 +251,8 @@ fn no_code_knows_the_machine() {
 #[test]
 fn no_files_use_each_other_in_a_circle() {
     let files = tracked();
-    // The rule does not apply to arm, board and watch, because the parts of a processor, a board or an observer use
-    // each other.
+    // The rule does not apply to arm, board and watch. In these crates, the parts of a processor, a board or an
+    // observer use each other.
     for (name, _) in &CRATES[3..] {
         none("files that use each other in a circle", {
             circles(&sources::uses(&sources_of(name), &files))

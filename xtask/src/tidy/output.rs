@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks that no crate uses `println!` or `eprintln!` of the standard library, which panic on a closed or full
-//! stream. `crates/base/src/output.rs` has macros of these names; a crate imports them with `#[macro_use] extern
-//! crate base`.
+//! Checks that no crate uses `println!` or `eprintln!` of the standard library. They panic on a closed or full stream.
+//! `crates/base/src/output.rs` has macros of these names. A crate imports them with `#[macro_use] extern crate base`.
 
 /// File with the macros.
 const OUTPUT: &str = "crates/base/src/output.rs";
@@ -12,7 +11,7 @@ const ROOTS: [&str; 4] = [
     "crates/host/src/lib.rs",
     "crates/warmswitch/src/main.rs",
 ];
-/// Lines before the first module in the root of a crate that prints.
+/// Lines that must precede the first module in the root of a crate that prints.
 const TAKES_OVER: &str = "#[macro_use]\nextern crate base;\n";
 /// Macros that `OUTPUT` must define.
 const MACROS: [&str; 3] = ["print", "println", "eprintln"];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds which files of a crate use which other files, without tests. Parses them with `syn`.
+//! Finds the uses of a crate's files by other files of the crate, without tests. Parses the files with `syn`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use syn::visit::{self, Visit};
 use syn::{Attribute, File, Ident, Item, ItemMod, ItemUse, Path, UseTree};
 
-/// Files by module path ("runs::store"), each with the modules that it uses.
+/// The module path of each file ("runs::store"), with the modules that the file uses.
 pub type Uses = BTreeMap<String, BTreeSet<String>>;
 
 /// Returns the uses of all files below `src` ("crates/warmswitch/src/").
@@ -33,7 +33,7 @@ pub fn parsed(path: &str, text: &str) -> File {
     syn::parse_file(text).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Returns the module of a file below `src`; `None` for tests, `main.rs` and `lib.rs`.
+/// Returns the module of a file below `src`. Returns `None` for tests, `main.rs` and `lib.rs`.
 fn module(path: &str) -> Option<String> {
     let name = path.strip_suffix(".rs")?;
     let name = name.strip_suffix("/mod").unwrap_or(name);
@@ -45,7 +45,7 @@ pub fn is_test(path: &str) -> bool {
     path.ends_with("tests.rs") || path.contains("/tests/")
 }
 
-/// Returns the module that contains the item of a path.
+/// Returns the module that contains the item that a path names.
 fn target(path: &[String], names: &BTreeSet<&String>) -> Option<String> {
     (1..=path.len())
         .rev()
@@ -79,7 +79,7 @@ pub fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// Collects the paths within the crate that a file names, as absolute paths.
+/// Collects a file's uses of the crate's own items, as absolute paths.
 struct Seen {
     module: Vec<String>,
     paths: Vec<Vec<String>>,

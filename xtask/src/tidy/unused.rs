@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds unused code: files that no `mod` names, and public items that only tests name. The compiler reports unused
-//! private items.
+//! Finds unused code: files that no `mod` names, and public items that only tests name. The compiler itself reports
+//! unused private items.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,7 +56,7 @@ fn words(path: &str, text: &str) -> BTreeMap<String, usize> {
     count
 }
 
-/// Adds the words of these tokens; leaves out attributes, which include documentation.
+/// Adds the words of these tokens. Leaves out attributes, which include documentation.
 fn count_words(tokens: TokenStream, count: &mut BTreeMap<String, usize>) {
     let mut attribute = false;
     for token in tokens {
@@ -74,7 +74,7 @@ fn count_words(tokens: TokenStream, count: &mut BTreeMap<String, usize>) {
     }
 }
 
-/// Drops functions and constants of an `impl` block that are only for tests.
+/// Removes the functions and constants of an `impl` block that only tests use.
 fn without_tests(item: &mut Item) {
     if let Item::Impl(block) = item {
         block.items.retain(|item| match item {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An experiment: one folder with `experiment.toml` (what to run) and `README.md` (why).
 //!
-//! The file lists plans. A plan is a board, and axes whose combinations are its points. The points of all plans, in the
-//! order of the file, make up the experiment.
+//! The file lists plans. A plan names a board and lists the values of axes. Each combination of axis values is a point.
+//! The experiment consists of the points of all plans, in the order of the file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -45,7 +45,7 @@ pub struct Experiment {
     pub title: String,
     /// Guest program.
     pub workload: String,
-    /// Programs for every board; `None` selects the programs for the board's core.
+    /// Programs that all boards run. `None` selects the programs for each board's core.
     #[serde(default)]
     pub programs: Option<Programs>,
     pub kernels: Vec<String>,
@@ -147,7 +147,7 @@ fn product(axes: &BTreeMap<String, Vec<u32>>) -> Vec<BTreeMap<String, u32>> {
 }
 
 impl Experiment {
-    /// Returns the names and values that a selector may use, from the plans and the instruments.
+    /// Returns the names and values that a selector may use. They come from the plans and the instruments.
     pub fn known(&self) -> Selectable {
         let workloads = guest::all().unwrap_or_default();
         let output = workloads
@@ -367,7 +367,7 @@ impl Experiment {
     }
 }
 
-/// Returns the words in braces of a command line.
+/// Returns the words that stand in braces in a command line.
 fn words_of(call: &str) -> impl Iterator<Item = &str> {
     call.split('{')
         .skip(1)
@@ -379,13 +379,13 @@ pub fn folder(name: &str) -> PathBuf {
     paths::root().join("experiments").join(name)
 }
 
-/// Parses and checks the text of an `experiment.toml`; `path` is for messages only.
+/// Parses and checks the text of an `experiment.toml`. Only messages use `path`.
 fn parse(text: &str, path: &Path) -> Result<Experiment> {
     let table: toml::Table = toml_file::parse(text, path)?;
     for list in ["plan", "quick"] {
         let plans = table.get(list).and_then(toml::Value::as_array);
         for plan in plans.into_iter().flatten() {
-            // serde takes every unknown key for an axis. If its value is not a list, the key is more likely a
+            // serde treats every unknown key as an axis. If the key's value is not a list, the key is more likely a
             // misspelling.
             let entries = plan.as_table().into_iter().flatten();
             let scalars = entries.filter(|(_, value)| !value.is_array());

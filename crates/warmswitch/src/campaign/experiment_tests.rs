@@ -295,7 +295,7 @@ fn names_and_words_of_own_kernels_are_one_line_of_text() {
         ("mine/two\\nlines", "6.12/plain", "a=1", "not a name"),
         ("", "6.12/plain", "a=1", "not a name"),
         ("a/b/c", "6.12/plain", "a=1", "not a name"),
-        // A layout: the name of another kernel's layout 3.
+        // This name would mean layout 3 of the kernel `mine/k`.
         ("mine/k@3", "6.12/plain", "a=1", "not a name"),
         ("mine/k", "6.12/plain@3", "a=1", "no kernel"),
         ("mine/k", "6.12/plain+RSEQ=y@3", "a=1", "no kernel"),

@@ -13,14 +13,14 @@ pub struct Options {
     pub quick: bool,
     /// Seeds that replace the seeds of the file.
     pub seeds: Option<Vec<u64>>,
-    /// Boards that replace the boards of the file; empty keeps the boards of the file.
+    /// Boards that replace the boards of the file. If the list is empty, the boards of the file run.
     pub boards: Vec<String>,
-    /// Changed values of board keys. Each board runs twice: unchanged, and with these values. Without
-    /// `boards`, they apply to the first board of the file.
+    /// Changed values of board keys. Each board runs twice: unchanged, and with the changed values. If `boards` is
+    /// empty, the changes apply to the first board of the file.
     pub changes: Vec<Change>,
     /// Number of points that run at the same time; 0 means one per processor.
     pub jobs: usize,
-    /// Limit of board time per point, in seconds; replaces the limit in the file.
+    /// Limit of board time per point, in seconds. It replaces the limit in the file.
     pub limit_s: Option<f64>,
     /// Whether every board boots instead of using a snapshot.
     pub fresh_boot: bool,
@@ -38,7 +38,7 @@ impl Options {
         }
     }
 
-    /// Returns the boards that run the first plan; empty if the boards in the file are used.
+    /// Returns the boards that run the first plan. The list is empty if the boards in the file run.
     pub fn boards_of(&self, e: &Experiment) -> Vec<String> {
         let mut boards = self.boards.clone();
         if self.changes.is_empty() {

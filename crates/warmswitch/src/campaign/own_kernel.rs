@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels of one experiment: a kernel of `linux/*/kernel.toml` with other options or more words on its command line.
+//! Kernels of one experiment. Each is a kernel of `linux/*/kernel.toml` with other options or more words on its command
+//! line.
 
 use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
@@ -15,7 +16,7 @@ use supply::kernel;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OwnKernel {
-    /// Name of the other kernel; it may have options of the configuration, like `6.12/plain+RSEQ=y`.
+    /// Name of the other kernel. The name may include configuration options, like `6.12/plain+RSEQ=y`.
     of: String,
     /// Words that follow the other kernel's command line.
     #[serde(default)]
@@ -23,7 +24,7 @@ struct OwnKernel {
 }
 
 impl OwnKernel {
-    /// Rejects a name that `kernels` does not have or that is taken, an unknown kernel, and an entry that changes nothing.
+    /// Rejects a name that is taken or that `kernels` lacks, an unknown base kernel, and an entry that changes nothing.
     fn check(&self, name: &str, kernels: &[String]) -> Result<()> {
         if !is_name(name) {
             bail!(
@@ -79,15 +80,15 @@ impl OwnKernels {
         all.try_for_each(|(name, own)| own.check(name, kernels))
     }
 
-    /// Returns the name of the kernel that is built for a kernel of the experiment. For a kernel that only the
-    /// experiment has, the result does not contain the layout at the end of its name.
+    /// Returns the name of the kernel that is built for a kernel of the experiment. If only the experiment has the
+    /// kernel, the layout at the end of `name` is dropped.
     pub fn base<'a>(&'a self, name: &'a str) -> &'a str {
         let own = self.0.get(name.split('@').next().unwrap_or_default());
         own.map_or(name, |own| own.of.as_str())
     }
 
-    /// Returns the name of the kernel to build for a point, with the layout, and the words that the experiment adds to
-    /// its command line.
+    /// Returns the name of the kernel to build for a point, including the layout. Also returns the words that the
+    /// experiment adds to the kernel's command line.
     pub fn of(&self, point: &Point) -> (String, &str) {
         let built = Point {
             kernel: self.base(&point.kernel).to_string(),
@@ -98,7 +99,8 @@ impl OwnKernels {
         (built.built_kernel(), words)
     }
 
-    /// Rejects a paired claim between kernels with different images, because their code lies at different addresses.
+    /// Rejects a paired claim between kernels with different images, because the same code has other addresses in each
+    /// image.
     pub fn check_pair(&self, claim: &Claim) -> Result<()> {
         let built = |kernel: &Option<String>| {
             let base = kernel.as_deref().map(|name| self.base(name));

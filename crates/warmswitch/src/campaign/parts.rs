@@ -30,7 +30,7 @@ pub struct Parts {
     /// Names of the kernels without address spaces.
     flat: BTreeSet<String>,
     roots: BTreeMap<Programs, RootFs>,
-    /// Programs for every board; `None` selects them by core and kernel.
+    /// Programs that all boards run. `None` selects the programs by core and kernel.
     programs: Option<Programs>,
     pub workload: Workload,
     pub kind: &'static dyn OutputKind,

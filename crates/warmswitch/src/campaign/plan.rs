@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A plan of an experiment: a board, and axes whose combinations are its points.
+//! A plan of an experiment: a board, and the values of axes. Each combination of axis values is a point.
 
 use std::collections::BTreeMap;
 
@@ -23,21 +23,21 @@ const RANGES: &[(&str, std::ops::RangeInclusive<u32>)] = &[
     ("groups", 0..=100),
 ];
 
-/// One board, and axes whose combinations are its points.
+/// A board, and the values of axes. Each combination of axis values is a point.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Plan {
     pub board: String,
     /// Start values of the counter that selects random cache victims.
     #[serde(default = "one_seed")]
     pub seeds: Vec<u64>,
-    /// Layouts of the kernels' code; 0 is the layout as linked. Like seeds, layouts give several
-    /// samples of a figure.
+    /// Layouts of the kernels' code. Layout 0 is the code as linked. Several layouts give several samples of a figure,
+    /// as several seeds do.
     #[serde(default = "as_linked")]
     pub layouts: Vec<u32>,
     /// Kernels that replace the kernels of the experiment.
     pub kernels: Option<Vec<String>>,
-    /// Values of each axis. They replace the word `{axis}` in the workload's command line. The first
-    /// axis in alphabetical order changes slowest.
+    /// Values of each axis. A value replaces the word `{axis}` in the workload's command line. In the order of points,
+    /// the alphabetically first axis changes slowest.
     #[serde(flatten)]
     pub axes: BTreeMap<String, Vec<u32>>,
 }

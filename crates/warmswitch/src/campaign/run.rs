@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs an experiment. It boots each board once, and forks the booted machine for every point without a stored run. It
-//! stores each result as soon as its point has ended.
+//! Runs an experiment. Boots each board once, and forks the booted machine for every point without a stored run. Stores
+//! the result of each point as soon as the point has ended.
 //!
 //! Points run on a pool of threads. Each point has its own machine, so the number of threads and the
 //! order of points do not change results. Results are listed in the plan's order.
@@ -33,7 +33,8 @@ use supply::toolchain;
 /// Board, kernel and seed. Points with equal keys start from one boot.
 type BootKey = (String, String, u64);
 
-/// Booted machines at their prompts. Each point forks one of them. Only one thread at a time may fork a machine.
+/// Booted machines at their prompts. Each point runs on a fork of one of them. Only one thread at a time may fork a
+/// machine.
 type Booted<B> = BTreeMap<BootKey, Result<Mutex<Session<B>>, NoResult>>;
 
 /// The reason why a point has no result, and its console output.
@@ -56,7 +57,7 @@ impl From<anyhow::Error> for NoResult {
 /// Reports of the coherence checker for a point.
 pub struct Findings {
     pub point: Point,
-    /// One report per cause, from the boot and from the point, each with the number of occurrences.
+    /// One report per cause, with the number of its occurrences. The reports come from the boot and from the point.
     pub reports: Vec<(Report, u64)>,
     /// Kernel with symbols, for function names.
     pub vmlinux: PathBuf,
@@ -94,18 +95,20 @@ pub fn execute(e: &Experiment, options: &Options) -> Result<(Campaign, Vec<Run>)
     Ok(started.end())
 }
 
-/// Returns the functions whose calls distinguish reports, for a kernel's name and its vmlinux.
+/// Returns the functions whose calls distinguish reports. The arguments are a kernel's name and the path of its
+/// vmlinux.
 pub type Distinctions<'a> = dyn Fn(&str, &Path) -> Result<checker::Distinctions> + 'a;
 
-/// Runs every point under the coherence checker. A point with a stored run is repeated: the checker
-/// must not change its figures.
+/// Runs every point under the coherence checker. Points with a stored run also run again, because the checker must not
+/// change their figures.
 pub fn check(
     e: &Experiment,
     options: &Options,
     distinctions: &Distinctions<'_>,
 ) -> Result<(Campaign, Vec<Run>, Vec<Findings>)> {
     let mut started = Started::new(e, options)?;
-    // All boards use the functions of all kernels. A function of another kernel can only split reports, not merge them.
+    // Every board watches the functions of all kernels. Functions of another kernel can only split reports, never merge
+    // them.
     let mut functions = checker::Distinctions::default();
     for (name, kernel) in &started.parts.kernels {
         functions.extend(distinctions(name, &kernel.vmlinux)?);
@@ -192,8 +195,8 @@ impl<'a> Started<'a> {
     }
 }
 
-/// Returns the stored run of a planned point. Another point with equal inputs may have made the run, so the plan's
-/// experiment and point replace those in the run.
+/// Returns the stored run of a planned point. An equal point of another experiment may have made the run, so the plan's
+/// experiment and point replace the stored ones.
 fn stored(e: &Experiment, planned: &Planned) -> Result<Option<Run>> {
     let run = store::load(&planned.hash)?;
     Ok(run.map(|run| Run {

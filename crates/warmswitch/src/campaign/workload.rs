@@ -6,7 +6,7 @@ use base::paths::shown;
 use results::outputs::{self, OutputKind};
 use supply::image::guest::Workload;
 
-/// Returns the kind of output that `workload.toml` specifies; `None` if the key `output` is missing.
+/// Returns the kind of output that `workload.toml` specifies. Returns `None` if the key `output` is missing.
 pub fn output(workload: &Workload) -> Result<Option<&'static dyn OutputKind>> {
     let kind = workload.output.as_deref().map(outputs::named).transpose();
     kind.with_context(|| format!("{}: output", shown(&workload.dir.join("workload.toml"))))

@@ -26,7 +26,7 @@ pub fn program(grammar: &Grammar, seed: u64) -> Program {
         if whole.check().is_ok() && work <= grammar.limits.work {
             return whole;
         }
-        // If the program is too large, or takes too much work to interpret, shorten the sequence with the most work.
+        // If the program is too large, or takes too long to interpret, shorten the sequence that takes the most work.
         let work = program.work();
         let busiest = (0..work.len()).max_by_key(|n| work[*n]).unwrap_or(0);
         let ops = &mut program.sequences[busiest];
@@ -50,7 +50,7 @@ struct Drawer<'a> {
     random: Random,
     grammar: &'a Grammar,
     profile: &'a Profile,
-    /// Data slots in use; the first is the favourite.
+    /// Data slots in use. The first slot is the favourite.
     slots: Vec<u64>,
     code_slots: Vec<u64>,
     files: Vec<u64>,
@@ -121,7 +121,7 @@ impl<'a> Drawer<'a> {
         size.copied().unwrap_or(self.profile.pages[1])
     }
 
-    /// Chooses a random number of pages for an op that begins at a page already chosen.
+    /// Chooses a random number of pages for an op whose first page is already chosen.
     fn count(&mut self, name: &str, at: (Option<u64>, u64), most: u64, whole: bool) -> u64 {
         let (slot, page) = at;
         if name.starts_with('m') || name == "z" {
@@ -150,7 +150,7 @@ impl<'a> Drawer<'a> {
         self.random.below(size)
     }
 
-    /// Chooses random arguments for an op; `first_slot` fixes the first slot of the op.
+    /// Chooses random arguments for an op. If `first_slot` is given, it is the op's first slot.
     fn op(&mut self, name: &str, first_slot: Option<u64>) -> String {
         let (draw, arguments) = (&self.grammar.draw, &self.grammar.op[name]);
         let mut numbers: Vec<u64> = Vec::new();
@@ -206,8 +206,8 @@ impl<'a> Drawer<'a> {
         ops
     }
 
-    /// Chooses a few random kinds of ops for a sequence, so that some sequences repeat one kind of work ("swarm
-    /// testing", Groce and others 2012).
+    /// Chooses the few kinds of ops that a sequence contains. With few kinds, a sequence repeats one kind of work
+    /// ("swarm testing", Groce and others 2012).
     fn kinds(&mut self, weights: &'a Weights) -> Vec<(&'a String, u64)> {
         let mut all: Vec<_> = weighed(weights).collect();
         let mut some = Vec::new();
@@ -221,7 +221,7 @@ impl<'a> Drawer<'a> {
         some
     }
 
-    /// Generates `count` random ops. After an op that takes rights away, another op often soon gives them back.
+    /// Generates `count` random ops. An op that takes rights away is often soon followed by an op that gives them back.
     fn body(&mut self, count: u64, weights: &'a Weights) -> Vec<String> {
         let kinds = self.kinds(weights);
         let mut ops = Vec::new();
@@ -277,13 +277,13 @@ impl<'a> Drawer<'a> {
         }
         for (starter, start, first) in starts {
             let rest = (sequences[starter].len() - fixed[starter]) as u64;
-            // The first copy of a task begins in the first half.
+            // The first start of a task is in the first half of the starting sequence.
             let rest = if first { rest / 2 } else { rest };
             let at = fixed[starter] + self.random.below(rest + 1) as usize;
             let at = self.met(&sequences[starter], fixed[starter], at);
             sequences[starter].insert(at, start);
-            // The op after the start races with the new task. If this task then gives up the processor, the new task
-            // can end.
+            // The op after the start races with the new task. If the starting task then gives up the processor, the new
+            // task can end.
             let behind = at + 2;
             if self.percent(self.grammar.draw.wait_percent) && behind <= sequences[starter].len() {
                 sequences[starter].insert(behind, "y".to_string());
@@ -293,8 +293,8 @@ impl<'a> Drawer<'a> {
         Program { sequences }
     }
 
-    /// Chooses where a task begins. Mostly, this is right before the next op that takes memory or rights away, so that
-    /// the task runs during that op.
+    /// Chooses the position at which a task starts. Usually, this is right before the next op that takes memory or
+    /// rights away, so that the task runs during this op.
     fn met(&mut self, ops: &[String], first: usize, at: usize) -> usize {
         let met = self.grammar.draw.met_percent;
         if !self.percent(met) {
@@ -309,7 +309,7 @@ impl<'a> Drawer<'a> {
         taking.next().unwrap_or(at)
     }
 
-    /// Chooses a random length for a phrase, if the sequence is to repeat a phrase.
+    /// Chooses a random length for a phrase. Returns `None` if the sequence repeats no phrase.
     fn phrase(&mut self) -> Option<u64> {
         let percent = self.profile.phrase_percent;
         let percent = percent.unwrap_or(self.grammar.draw.phrase_percent);
@@ -317,7 +317,7 @@ impl<'a> Drawer<'a> {
             .then(|| within(&mut self.random, self.grammar.draw.phrase))
     }
 
-    /// Returns ops that wait for all other tasks and then read everything.
+    /// Returns ops that wait for all other tasks and then read all mapped pages.
     fn last_look(&self) -> Vec<String> {
         let mut ops = vec!["j".to_string()];
         let size = |slot: &u64| self.size(Some(*slot));

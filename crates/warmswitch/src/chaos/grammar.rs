@@ -49,11 +49,11 @@ pub struct Limits {
     pub sequence_ops: usize,
     /// Maximum length of the text, in bytes.
     pub bytes: usize,
-    /// Maximum number of ops, each counted as often as its sequence is started.
+    /// Maximum work: the number of ops, with each op counted once for every start of its sequence.
     pub work: usize,
 }
 
-/// How random numbers are chosen. The percentages are probabilities.
+/// Parameters of the random choices. The percentages are probabilities.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Draw {
@@ -65,9 +65,10 @@ pub struct Draw {
     pub last_pages_percent: u64,
     /// Probability that an op takes all pages of a mapping.
     pub whole_percent: u64,
-    /// Probability that an op takes all pages from the chosen page on, if it does not take all pages of the mapping.
+    /// Probability that an op takes all pages from the chosen page on. Applies if the op does not take all pages of the
+    /// mapping.
     pub rest_percent: u64,
-    /// Weights with which an op accesses a few words, some words or all words of a page.
+    /// Weights of three access sizes: a few words, some words, or all words of a page.
     pub rings: [u64; 3],
     /// Weights of three kinds of rights: no rights, read or execute, and write.
     pub rights: [u64; 3],
@@ -75,7 +76,7 @@ pub struct Draw {
     pub back_percent: u64,
     /// Probability that the task gives up the processor after the op that follows the start of another task.
     pub wait_percent: u64,
-    /// Probability that a task starts right before one of the ops in `met`.
+    /// Probability that a task starts right before one of the ops in the list `met`.
     pub met_percent: u64,
     pub met: Vec<String>,
     /// Probability that a sequence repeats one phrase.
@@ -102,13 +103,13 @@ pub struct Profile {
     pub ops: Span,
     /// Number of kinds of ops in a sequence.
     pub kinds: Span,
-    /// Number of times that each other sequence is started.
+    /// Number of starts of each other sequence.
     pub times: Span,
     /// Replaces [`Draw::phrase_percent`].
     pub phrase_percent: Option<u64>,
     /// Replaces [`Draw::whole_percent`].
     pub whole_percent: Option<u64>,
-    /// Maximum number of pages that one op in the other sequences reaches.
+    /// Maximum number of pages that one op in a sequence other than the first reaches.
     #[serde(default = "all_pages")]
     pub at_once: u64,
     /// Number of data slots in use.
@@ -157,7 +158,7 @@ pub struct Zone {
 pub struct Grammar {
     /// Limits of a program.
     pub limits: Limits,
-    /// How random numbers are chosen.
+    /// Parameters of the random choices.
     pub draw: Draw,
     /// Arguments of each op, one letter per argument.
     pub op: BTreeMap<String, String>,

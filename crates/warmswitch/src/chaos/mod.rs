@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chaos: runs with interrupts at random moments, which a seed determines ([`watch::chaos`]), and campaigns of many
-//! seeds.
+//! Chaos: runs with interrupts at random moments ([`watch::chaos`]), and campaigns of many such runs. A seed determines
+//! the moments.
 //!
-//! The guest `chaos` gives the processor to another task at each interrupt. It runs the user's command, or `mm_chaos`
-//! with the seed's program.
+//! At each interrupt, the guest program `chaos` gives the processor to another task. `chaos` runs the user's command,
+//! or `mm_chaos` with the seed's program.
 
 pub mod draw;
 pub mod grammar;
@@ -31,9 +31,9 @@ use session::target::Target;
 use supply::added::Added;
 use supply::image::guest;
 
-/// Guest that gives the processor to another task at each interrupt.
+/// Guest program that gives the processor to another task at each interrupt.
 const CHAOS: &str = "chaos";
-/// Guest that runs random programs.
+/// Guest program that runs random programs.
 pub const MM_CHAOS: &str = "mm_chaos";
 /// Bytes of a program per typed line. The guest's line editor takes at most 1,024 bytes per line.
 const PIECE: usize = 700;
@@ -49,7 +49,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Interprets the words after `--`. The single word `mm_chaos` means the seed's program.
+    /// Interprets the words after `--`. The word `mm_chaos` alone selects the random program of each seed.
     pub fn of(words: &[String]) -> Result<Command> {
         match words {
             [one] if one == MM_CHAOS => Ok(Command::Drawn(Box::new(Grammar::load()?))),
@@ -64,7 +64,7 @@ impl Command {
         }
     }
 
-    /// Returns the program that `mm_chaos` runs for a seed; `None` for the user's own command.
+    /// Returns the program that `mm_chaos` runs for a seed. Returns `None` for the user's own command.
     pub fn program(&self, seed: u64) -> Option<Program> {
         match self {
             Command::Own(_) => None,
@@ -92,7 +92,7 @@ impl Command {
         }
     }
 
-    /// Returns the lines to type for a seed with another program; `None` for the user's own command.
+    /// Returns the lines to type for a seed if `mm_chaos` runs `program`. Returns `None` for the user's own command.
     pub fn work_of(&self, seed: u64, program: &Program) -> Option<SeedCommand> {
         match self {
             Command::Own(_) => None,
@@ -102,7 +102,8 @@ impl Command {
         }
     }
 
-    /// Returns the grammar that determines the programs of seeds, for the hash that identifies the stored results.
+    /// Returns the grammar that generates the programs of seeds. The hash that identifies the stored results includes
+    /// the grammar.
     pub fn grammar(&self) -> String {
         match self {
             Command::Drawn(grammar) | Command::Given(grammar, _) => format!("{grammar:?}"),
@@ -110,7 +111,7 @@ impl Command {
         }
     }
 
-    /// Returns whether the command's status shows wrong data.
+    /// Returns whether the command checks its own data. If it does, a nonzero exit status means wrong data.
     pub fn checks_itself(&self) -> bool {
         !matches!(self, Command::Own(_))
     }
@@ -119,7 +120,8 @@ impl Command {
 /// The lines to type for one seed.
 pub struct SeedCommand {
     pub typed: Typed,
-    /// Zones of the kernel in which interrupts are more likely; empty for all zones.
+    /// Weights of the kernel's zones in which interrupts are more likely. If the map is empty, all zones have equal
+    /// weights.
     pub zones: Weights,
 }
 

@@ -17,7 +17,7 @@ use supply::variables;
 /// Weights of zones or ops, by name.
 pub type Weights = BTreeMap<String, u64>;
 
-/// Functions that change one or many page-table entries, identified by the end of the name.
+/// Suffixes of the names of functions that change one or many page-table entries.
 const ENTRIES: &[&str] = &[
     "_set_pte_ext",
     "set_ptes",
@@ -37,7 +37,7 @@ const ENTRIES: &[&str] = &[
     "update_mmu_cache_range",
 ];
 
-/// Zones: kinds of work that a kernel does with memory, each with the beginnings or ends of its functions' names.
+/// Zones: kinds of memory work in a kernel. Each zone lists prefixes and suffixes of function names.
 pub const ZONES: &[(&str, &[&str])] = &[
     (
         "gives-back",
@@ -205,7 +205,7 @@ pub const ZONES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Places of a kernel, from its symbols.
+/// Places of a kernel where an interrupt may matter.
 pub struct KernelPlaces {
     /// Places without the current task and without zones.
     places: Places,
@@ -214,7 +214,7 @@ pub struct KernelPlaces {
 }
 
 impl KernelPlaces {
-    /// Finds the places through symbols. Places whose symbols are missing stay unknown.
+    /// Finds the places through the kernel's symbols. A place remains unknown if its symbol is missing.
     pub fn of(symbols: &Symbols, vmlinux: Option<&Path>) -> KernelPlaces {
         let variable = |name: &str| Some(variables::of(vmlinux?, name)?.address);
         let plain = |name: &str| name.split('.').next().unwrap_or_default().to_string();
@@ -248,14 +248,14 @@ impl KernelPlaces {
         }
     }
 
-    /// Returns whether all windows that need symbols are known.
+    /// Returns whether all places that need symbols are known. The zones are not checked.
     fn is_whole(&self) -> bool {
         self.current.is_some()
             && self.places.preemption.is_some()
             && !self.places.entries.is_empty()
     }
 
-    /// Prints a note if windows are missing.
+    /// Prints a note if the kernel lacks symbols for some of the places.
     pub fn note_what_lacks(&self, image: &Path) {
         if !self.is_whole() {
             eprintln!(
@@ -265,8 +265,8 @@ impl KernelPlaces {
         }
     }
 
-    /// Returns the places with the board's current task and the zones' weights. Without weights, all zones have equal
-    /// weights.
+    /// Returns the places, with the board's current task and the zones' weights. If `weights` is empty, all zones have
+    /// equal weights.
     pub fn now<B: BoardBus>(&self, machine: &Machine<B>, weights: &Weights) -> Places {
         let byte = |at: u32| machine.cpu().debug_read(Mva(at)).unwrap_or_default();
         let mut places = self.places.clone();

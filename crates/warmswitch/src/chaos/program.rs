@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use super::grammar::{BYTES, SEQUENCE_OPS, SEQUENCES, STARTS};
 
-/// A program. Each task runs one sequence; the first process runs the first sequence.
+/// A program. Each task runs one sequence. The first process runs the first sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// Ops of each sequence, as text.
@@ -20,7 +20,7 @@ pub fn written(name: &str, numbers: &[u64]) -> String {
     format!("{name}{}", numbers.join("."))
 }
 
-/// Returns the op that gives back the rights that `op` takes away, if `op` takes any away.
+/// Returns the op that gives back the rights that `op` takes away. Returns `None` if `op` takes no rights away.
 pub fn given_back(op: &str) -> Option<String> {
     let (name, mut numbers) = parts(op)?;
     let all = match name {
@@ -35,7 +35,7 @@ pub fn given_back(op: &str) -> Option<String> {
     Some(written(name, &numbers))
 }
 
-/// Splits an op into name and numbers, if it is written correctly.
+/// Splits an op into its name and its numbers. Returns `None` if the op is malformed.
 pub fn parts(op: &str) -> Option<(&str, Vec<u64>)> {
     let letters = op
         .find(|c: char| !c.is_ascii_lowercase())
@@ -66,7 +66,7 @@ impl Program {
         ops.filter_map(|op| Some(parts(op)?.0))
     }
 
-    /// Returns the work of each sequence: the number of its ops, multiplied by the number of its starts.
+    /// Returns the work of each sequence, which is the number of its ops times the number of its starts.
     pub fn work(&self) -> Vec<usize> {
         let mut begun = vec![0; self.sequences.len()];
         begun[0] = 1usize;
@@ -139,7 +139,7 @@ impl Program {
     }
 }
 
-/// Reduces a program. It runs each candidate once, and remembers the candidates that do not fail.
+/// Reduces a program. Runs each candidate at most once, because it remembers the candidates that do not fail.
 struct Reducer<'a> {
     fails: &'a mut dyn FnMut(&Program) -> Result<bool>,
     good: HashSet<String>,
@@ -158,8 +158,8 @@ impl Reducer<'_> {
         Ok(fails)
     }
 
-    /// Deletes ops by delta debugging (ddmin; Zeller and Hildebrandt, 2002): tries each part of the ops alone, then all
-    /// other ops without this part, then smaller parts. It ends when no op can be deleted.
+    /// Deletes ops by delta debugging (ddmin; Zeller and Hildebrandt, 2002). First tries each part of the ops alone.
+    /// Then tries the ops without each part. Then tries smaller parts. Ends when no single op can be deleted.
     fn shorten(&mut self, program: &Program) -> Result<Program> {
         let mut kept: Vec<usize> = (0..program.ops()).collect();
         let program_of = |kept: &[usize]| {
@@ -201,8 +201,7 @@ impl Reducer<'_> {
         Ok(program_of(&kept))
     }
 
-    /// Makes numbers smaller, one at a time. A program that the interpreter rejects counts as a program that does not
-    /// fail.
+    /// Makes numbers smaller, one at a time. A program that the interpreter rejects counts as not failing.
     fn lessen(&mut self, mut program: Program) -> Result<Program> {
         for sequence in 0..program.sequences.len() {
             for op in 0..program.sequences[sequence].len() {
@@ -214,7 +213,7 @@ impl Reducer<'_> {
         Ok(program)
     }
 
-    /// Returns the op with one number made smaller, if the program still fails with the changed op.
+    /// Returns the op with one smaller number if the program still fails with the changed op.
     fn lesser(&mut self, program: &Program, sequence: usize, op: usize) -> Result<Option<String>> {
         let Some((name, numbers)) = parts(&program.sequences[sequence][op]) else {
             return Ok(None);

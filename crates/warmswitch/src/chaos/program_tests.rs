@@ -46,7 +46,7 @@ fn what_is_drawn_is_within_limits_begins_later_sequences_and_is_read_again() {
 fn work_is_ops_by_how_often_they_are_begun() {
     let program = Program::parse("th1 th1 fo2 y|th2 w0.0.1.0|y y y").unwrap();
     assert_eq!(program.work(), [4, 4, 9]);
-    // If a sequence starts itself, an earlier sequence or a missing sequence, the start does not count.
+    // A start does not count if its target is the starting sequence itself, an earlier sequence or a missing sequence.
     let program = Program::parse("y|th1 th0 th7 y").unwrap();
     assert_eq!(program.work(), [1, 0]);
 }

@@ -13,7 +13,7 @@ pub struct Seeds {
     pub to: u64,
 }
 
-/// Maximum number of seeds in a range. At one second per seed, they take days.
+/// Maximum number of seeds in a range. At one second per seed, this number of seeds takes 12 days.
 const MOST: u64 = 1_000_000;
 
 impl FromStr for Seeds {

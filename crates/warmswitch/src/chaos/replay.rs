@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Returns to a seed's report: repeats the same cycles with the same interrupts, without the checker.
+//! Returns to the report of a seed: repeats the same cycles with the same interrupts, without the checker.
 
 use anyhow::Result;
 use board::{BoardBus, Machine, Stop};
@@ -11,7 +11,7 @@ use crate::coherence::replay::At;
 use crate::coherence::{self, RunEnd};
 use session::console::{AfterStop, Console, StopHandler};
 
-/// Runs a seed up to the instruction at `at`. No interrupt is raised after that instruction.
+/// Runs a seed up to the instruction at `at`. Raises no interrupt after that instruction.
 pub fn machine_at(bases: &Bases<'_>, seed: u64, work: &SeedCommand, at: At) -> Result<Machine> {
     // The cycles of the interrupts are known only after a run with the checker.
     let ran = bases.run(seed, work, f64::INFINITY, &|report| {
@@ -35,7 +35,7 @@ pub fn machine_at(bases: &Bases<'_>, seed: u64, work: &SeedCommand, at: At) -> R
     let ended = coherence::run(&mut console, &work.typed, f64::INFINITY);
     let Due(mut left) = console.beside;
     at.check_that_it_came_near(ended.err(), machine.now())?;
-    // Raise the remaining interrupts up to the instruction.
+    // Raise the remaining interrupts that come before the instruction.
     while let Some(cycle) = left.pop().filter(|cycle| *cycle <= at.cycle) {
         machine.run_until(cycle);
         machine.cables().toggle(PIN);

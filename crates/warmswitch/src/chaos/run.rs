@@ -22,7 +22,7 @@ use session::console::{AfterStop, Console, StopHandler};
 /// A board with chaos and the checker.
 pub type Disturbed = Machine<Observed<Chaos<Checker>>>;
 
-/// Ticks of Linux per second. The command begins at a random moment between two ticks.
+/// Linux timer ticks per second. The command starts at a random moment between two ticks.
 const TICKS_PER_S: u64 = 100;
 /// One in this many seeds uses the victim policy `late`.
 const LATE: u64 = 2;
@@ -39,7 +39,8 @@ pub struct Drawn {
 }
 
 impl Drawn {
-    /// Makes the random choices for a seed. A victim policy other than `random` is the user's choice and is kept.
+    /// Makes the random choices for a seed. If the board's victim policy is not `random`, the user chose the policy, so
+    /// it is kept.
     pub fn of(seed: u64, board: &BoardSpec) -> Drawn {
         let mut random = Random::new(!seed);
         let late = random.below(LATE) == 0;
@@ -54,7 +55,7 @@ impl Drawn {
     }
 }
 
-/// Boards at their first prompt, one per victim policy. Each boots when the first seed needs it.
+/// Boards at their first prompt, one per victim policy. Each board boots when a seed first needs it.
 pub struct Bases<'a> {
     pub board: &'a BoardSpec,
     pub boot: &'a Boot,
@@ -127,7 +128,8 @@ impl<'a> Bases<'a> {
         Ok(place.insert(Arc::new(machine)).clone())
     }
 
-    /// Runs a seed's command for at most `limit_s` seconds of board time, or until `ends` accepts a report.
+    /// Runs a seed's command. The run ends after `limit_s` seconds of board time, or earlier if `ends` accepts a
+    /// report.
     pub fn run(
         &self,
         seed: u64,

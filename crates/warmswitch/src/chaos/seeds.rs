@@ -34,13 +34,13 @@ pub struct Campaign<'a> {
     pub limit_s: f64,
     /// Whether a seed's run ends at its first report that no suppression covers.
     pub first_only: bool,
-    /// Whether to leave out the seeds after the first seed with a report.
+    /// Whether to omit the results of all seeds after the first seed with a report.
     pub until_report: bool,
     pub jobs: usize,
 }
 
 impl Campaign<'_> {
-    /// Runs all seeds without a stored result; returns the results in the order of the seeds.
+    /// Runs the seeds that have no stored result. Returns stored and new results, in seed order.
     pub fn run(&self, seeds: Seeds, store: &Store) -> Result<Vec<Tried>> {
         let all: Vec<u64> = (seeds.from..seeds.to).collect();
         let progress = Mutex::new(Progress::new("chaos", all.len() as u64));
@@ -73,7 +73,7 @@ impl Campaign<'_> {
         if let Ok(progress) = progress.into_inner() {
             progress.finish("all seeds have run");
         }
-        // All seeds before the first seed with a report have run. Which later seeds have run is a matter of chance.
+        // All seeds up to the first seed with a report have run. Chance decides which later seeds have also run.
         let wanted = |tried: &Tried| tried.seed <= last.load(Ordering::Relaxed);
         Ok(tried.into_iter().flatten().filter(wanted).collect())
     }

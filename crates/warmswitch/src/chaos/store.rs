@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Stores the results of seeds, one JSON document per line, so that a killed campaign can continue.
 //!
-//! The name of the file is a hash of everything that a result depends on. An incomplete last line is dropped.
+//! The file's name is a hash of all inputs of the results. An incomplete last line is dropped.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -23,7 +23,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store for the runs with these `inputs`. `again` deletes its results.
+    /// Opens the store of the runs with these `inputs`. With `again`, deletes its results first.
     pub fn of(inputs: Inputs, again: bool) -> Result<Store> {
         let dir = cache::dir()?.join("chaos");
         Store::at(&dir.join(format!("{}.jsonl", inputs.hash())), again)
@@ -43,7 +43,7 @@ impl Store {
                 read => read.unwrap_or_default(),
             },
         };
-        // The last line may be cut off, even inside a character.
+        // The last line may be incomplete. It may even end in the middle of a character.
         let whole = bytes.iter().rposition(|b| *b == b'\n');
         let whole = whole.map_or(0, |end| end + 1);
         let text = String::from_utf8_lossy(&bytes[..whole]);
@@ -102,7 +102,7 @@ mod tests {
         store.keep(&tried(1)).unwrap();
         store.keep(&tried(2)).unwrap();
         drop(store);
-        // Cuts the last line inside a character.
+        // Cut the last line in the middle of a character.
         let mut bytes = fs::read(&path).unwrap();
         bytes.truncate(bytes.len() - 5);
         bytes.push(0xef);

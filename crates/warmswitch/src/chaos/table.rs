@@ -22,7 +22,8 @@ pub struct Summary<'a> {
 }
 
 impl<'a> Summary<'a> {
-    /// Summarizes the results. `checks_itself` means that the command's status shows wrong data.
+    /// Summarizes the results. `checks_itself`: the command checks its own data, and a nonzero exit status means wrong
+    /// data.
     pub fn of(tried: &'a [Tried], checks_itself: bool) -> Summary<'a> {
         let mut causes: BTreeMap<Cause, Vec<u64>> = BTreeMap::new();
         for one in tried {
@@ -42,7 +43,7 @@ impl<'a> Summary<'a> {
         self.causes.iter()
     }
 
-    /// Iterates over the seeds without a report that hung, stopped or found a wrong word.
+    /// Iterates over the seeds that hung, stopped or found a wrong word without a report.
     pub fn bad_without_report(&self) -> impl Iterator<Item = &Tried> {
         let bad = self.tried.iter().filter(|t| t.is_bad(self.checks_itself));
         bad.filter(|t| t.reports.is_empty())
@@ -66,7 +67,7 @@ impl<'a> Summary<'a> {
     }
 
     fn cpu_s(&self) -> f64 {
-        // A sum of integers does not depend on the order.
+        // The order of the additions does not change a sum of integers.
         let all: u64 = self.tried.iter().map(|t| t.cpu_us).sum();
         all as f64 / 1e6 / self.tried.len().max(1) as f64
     }

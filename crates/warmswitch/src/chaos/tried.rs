@@ -10,7 +10,7 @@ use watch::checker::{Access, Report};
 use crate::coherence::RunEnd;
 use crate::coherence::names::{Names, USER};
 
-/// Cause of a report: its kind and its two functions. Reports of all seeds are grouped by cause.
+/// Cause of a report: its kind, and the two functions involved. Reports of all seeds are grouped by cause.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cause {
     pub wrong: String,
@@ -21,7 +21,7 @@ pub struct Cause {
 impl Cause {
     /// Returns the cause of a report.
     pub fn of(report: &Report, names: &Names) -> Cause {
-        // Any access may evict a line, so the function of the access does not help to find the cause.
+        // Any access may evict a line, so the accessing function says nothing about the cause.
         let is_victim = report.access == Access::WriteBack { victim: true };
         Cause {
             wrong: report.kind.name().to_string(),
@@ -56,7 +56,7 @@ pub struct Tried {
     pub place: Option<String>,
     /// Causes of the reports that no suppression covers.
     pub reports: Vec<Cause>,
-    /// First lines of the command's output, if the command's status is not 0.
+    /// First lines of the command's output. Empty if the command's status is 0.
     pub said: Vec<String>,
     /// Number of interrupts.
     pub interrupts: u64,
@@ -64,7 +64,7 @@ pub struct Tried {
     pub met: BTreeSet<Interleaving>,
     /// Number of instructions, without the instructions of the boot.
     pub instructions: u64,
-    /// Number of executions of a mutant's patched instructions, including the boot.
+    /// Number of executions of the instructions that a mutant patched. The boot counts, too.
     pub reached: u64,
     /// Processor time of the host, in microseconds.
     pub cpu_us: u64,

@@ -2,10 +2,10 @@
 //! Baselines: how many reports each suppression covers for a kernel and a command
 //! (`linux/<series>/coherence-baselines.toml`).
 //!
-//! A repeated run gives the same counts. In another kernel of a bisection, code and data have other addresses. When
-//! something goes wrong, other lines are then in the caches, and the counts differ. Runs with several victim seeds
-//! measure this difference. A baseline holds the lowest and the highest count of those runs. It allows the highest
-//! count plus the difference between the two counts.
+//! A repeated run gives the same counts. In another kernel of a bisection, code and data have other addresses.
+//! Therefore, the caches hold other lines when something goes wrong, and the counts differ. Runs with several victim
+//! seeds measure this difference. A baseline records the lowest and the highest count of those runs. It allows the
+//! highest count plus the difference between the highest and the lowest count.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -33,11 +33,11 @@ const HEAD: &str = "# SPDX-License-Identifier: GPL-2.0-only
 pub struct Key {
     /// Kernel name with its series, like `6.12/plain`, or the path as the user gave it.
     pub kernel: String,
-    /// Board name with its changed keys.
+    /// Board name, including changed keys.
     pub board: String,
     /// Victim policy, `random` or `late`.
     pub victims: String,
-    /// Command; empty for the boot alone.
+    /// Command. Empty if the run only boots.
     pub command: String,
 }
 
@@ -46,7 +46,7 @@ pub struct Key {
 pub struct Covered {
     /// Number of different reports.
     pub reports: [u64; 2],
-    /// Number of their occurrences.
+    /// Number of occurrences of all these reports.
     pub times: [u64; 2],
 }
 
@@ -58,9 +58,9 @@ pub struct Baseline {
     board: String,
     victims: String,
     command: String,
-    /// Number of runs that the figures come from.
+    /// Number of runs from which the figures come.
     pub runs: usize,
-    /// Figures for each suppression, by its name. A suppression without an entry covered no reports.
+    /// Figures for each suppression, by the suppression's name. A suppression that covered no reports has no entry.
     #[serde(default)]
     pub suppressed: BTreeMap<String, Covered>,
 }
@@ -77,7 +77,7 @@ struct List {
 pub struct Count {
     /// Number of different reports.
     pub reports: u64,
-    /// Number of their occurrences.
+    /// Number of occurrences of all these reports.
     pub times: u64,
 }
 
@@ -153,7 +153,7 @@ impl Baseline {
         }
     }
 
-    /// Returns the highest counts that a suppression may cover.
+    /// Returns how many reports and occurrences a suppression may cover.
     pub fn allows(&self, name: &str) -> Count {
         let covered = self.suppressed.get(name);
         covered.map_or(Count::default(), |covered| Count {
@@ -162,7 +162,7 @@ impl Baseline {
         })
     }
 
-    /// Returns whether a suppression covered more than [`Baseline::allows`].
+    /// Returns whether a suppression covered more than [`Baseline::allows`] permits.
     pub fn is_exceeded(&self, name: &str, count: Count) -> bool {
         let most = self.allows(name);
         count.reports > most.reports || count.times > most.times
@@ -215,7 +215,7 @@ pub fn load(path: &Path) -> Result<Vec<Baseline>> {
     Ok(list.baseline)
 }
 
-/// Writes a baseline to a file; replaces a baseline with the same key.
+/// Writes a baseline to a file. Replaces an older baseline with the same key.
 pub fn write(path: &Path, new: Baseline) -> Result<()> {
     let mut all = match path.exists() {
         true => load(path)?,
@@ -337,7 +337,7 @@ mod tests {
         }
     }
 
-    /// A user's own list of suppressions may use any names.
+    /// Users may choose any names for the suppressions in their own lists.
     #[test]
     fn what_was_recorded_is_read_again_whatever_a_suppression_is_called() {
         for name in ["my bug", "a.b", "x = 1", "7", "'a' \"b\"", "\\"] {

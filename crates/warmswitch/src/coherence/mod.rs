@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs a guest under the coherence checker ([`watch::checker`]): boots it, runs a command, collects the reports.
+//! Runs a guest under the coherence checker ([`watch::checker`]): boots the guest, runs a command and collects the
+//! reports.
 //!
-//! The console is read in fixed slices of board time, so the same kernel and command give the same reports in the same
-//! cycles.
+//! The console is read in fixed slices of board time. Therefore, a kernel and a command always give the same reports in
+//! the same cycles.
 
 pub mod baseline;
 pub mod mutants;
@@ -31,9 +32,10 @@ pub struct Plan<'a> {
     pub command: Option<&'a Typed>,
     /// Addresses of the kernel instructions whose executions are counted.
     pub counted: &'a [u32],
-    /// Kernel functions whose calls distinguish reports: [`Plan::ends`] is called for each such report separately.
+    /// Kernel functions whose calls distinguish reports. [`Plan::ends`] is called for each report that such a call
+    /// distinguishes.
     pub distinctions: Distinctions,
-    /// Kernel functions that the checker needs to follow pages, if the symbols are known.
+    /// Kernel functions that the checker needs to follow pages. `None` if their symbols are unknown.
     pub pages: Option<PageFunctions>,
     /// Limit of board time for the command, in seconds.
     pub limit_s: f64,
@@ -44,7 +46,7 @@ pub struct Plan<'a> {
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunEnd {
-    /// The boot finished, and the command, if there was one, ended with this status.
+    /// The boot finished, and so did the command, if there was one. The value is the command's status.
     Finished(Option<i32>),
     /// A report ended the run.
     Report,
@@ -54,7 +56,7 @@ pub enum RunEnd {
     Limit,
     /// The user pressed Ctrl-C.
     Interrupted,
-    /// The board stopped, for this reason.
+    /// The board stopped. The text is the reason.
     Stopped(String),
 }
 
@@ -94,9 +96,9 @@ pub struct Findings {
     pub seconds: f64,
     /// Instructions executed.
     pub instructions: u64,
-    /// Everything that the console printed.
+    /// Complete console output.
     pub console: Vec<u8>,
-    /// The command's part of the console output, byte for byte.
+    /// The command's part of the console output, unchanged.
     pub said: Vec<u8>,
 }
 
@@ -157,7 +159,7 @@ pub fn check_twice(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<(F
     let start_s = cpu_s();
     let mut machine = Machine::new(board.clone(), boot)?;
     let (no_judge, cycles) = (Judge(|_: &Machine| Ok(())), findings.cycles);
-    // The first run has already given the reason for its end. Here, only the cycle matters.
+    // The first run has already reported why it ended. Here, only the cycle matters.
     let ended = session(&mut machine, no_judge, cycles, plan.command, plan.limit_s);
     let off_s = cpu_s() - start_s;
     let now = machine.now();
@@ -181,7 +183,7 @@ pub fn judge(
         end |= ends(report);
         *seen += 1;
     }
-    // The checker keeps at most `REPORTS` causes and would not report the next cause.
+    // The checker keeps at most `REPORTS` causes. It would not report a further cause.
     if end || *seen == REPORTS {
         Err(RunEnd::Report)
     } else {
@@ -189,8 +191,8 @@ pub fn judge(
     }
 }
 
-/// Judges the checker's reports when the observer stops the board. It returns [`AfterStop::Look`], which does not move
-/// the ends of the slices, so a run without the checker goes through the same cycles.
+/// Judges the checker's reports when the observer stops the board. Returns [`AfterStop::Look`], which does not move the
+/// ends of the slices. Therefore, a run without the checker goes through the same cycles.
 struct Judge<F>(F);
 
 impl<B: BoardBus, F: FnMut(&Machine<B>) -> Result<(), RunEnd>> StopHandler<B> for Judge<F> {
@@ -205,7 +207,7 @@ impl<B: BoardBus, F: FnMut(&Machine<B>) -> Result<(), RunEnd>> StopHandler<B> fo
     }
 }
 
-/// Boots and runs the command, until cycle `stop_at` at the latest; returns the command's status.
+/// Boots and runs the command, until cycle `stop_at` at the latest. Returns the command's status.
 fn session<B: BoardBus>(
     machine: &mut Machine<B>,
     judge: impl StopHandler<B, End = RunEnd>,
@@ -249,7 +251,7 @@ pub fn boot_alone<B: BoardBus>(machine: &mut Machine<B>) -> Result<()> {
     }
 }
 
-/// Runs the command at the prompt; returns its status.
+/// Runs the command at the prompt. Returns the command's status.
 pub fn run<B: BoardBus>(
     console: &mut Console<'_, B, impl StopHandler<B, End = RunEnd>>,
     command: &Typed,
@@ -276,26 +278,26 @@ fn run_end<B: BoardBus>(machine: &Machine<B>, ended: console::WaitEnd<RunEnd>) -
     }
 }
 
-/// Reports of one kind, between the same two functions. One suppression covers all of them, or no suppression covers
-/// any.
+/// Reports of one kind in which the same two functions are involved. A suppression covers either all reports of a group
+/// or none.
 pub struct Group {
     /// First report of the group.
     pub first: Report,
     /// Number of occurrences of all reports in the group.
     pub count: u64,
-    /// Number of different reports, usually one per pair of instructions.
+    /// Number of different reports. Usually, each pair of instructions has one report.
     pub causes: usize,
     /// Index of the suppression that covers the group.
     pub suppression: Option<usize>,
 }
 
-/// Groups the reports that involve the same functions; keeps the chronological order.
+/// Groups the reports in which the same functions are involved. The groups keep the chronological order.
 pub fn groups(
     reports: &[(Report, u64)],
     suppressions: &[Suppression],
     names: &Names,
 ) -> Vec<Group> {
-    // The functions of user land are unknown, so instructions in user land are compared by address.
+    // Functions in user land are unknown, so instructions in user land are compared by address.
     let by_address = |name: String, pc| match name == names::USER {
         true => format!("{pc:#x}"),
         false => name,
@@ -303,7 +305,7 @@ pub fn groups(
     let mut groups: Vec<(_, Group)> = Vec::new();
     for (report, count) in reports {
         let suppression = suppressions.iter().position(|s| s.covers(report, names));
-        // Depending on the callers, a suppression may cover some of these reports and not others.
+        // The callers decide which of these reports a suppression covers.
         let key = (
             report.kind,
             by_address(names.user_of(report), report.context.pc),
@@ -332,7 +334,7 @@ pub mod tests {
     use arm::{Context, Mva, Pa, Width};
     use watch::checker::{Access, Newest, Path, ReportKind, Trace, Writer};
 
-    /// Returns a report of a load at 0xc0001008 in the kernel, of data that user land wrote into a D-cache line.
+    /// Returns a report in which the kernel loads, at 0xc0001008, data that user land wrote into a D-cache line.
     pub fn report() -> Report {
         Report {
             kind: ReportKind::StaleRead,

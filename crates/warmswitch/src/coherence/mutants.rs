@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs every mutant under the checker. A mutant takes an operation out of the kernel, and a report should show that.
 //!
-//! If the list gives a test for a mutant, that test runs until the checker makes a report of the expected kind. A
-//! mutant that should survive runs the quick suite, in which the checker must make no report.
+//! If a mutant's entry in the list names a test, this test runs until the checker makes a report of the expected kind.
+//! A mutant that should survive runs the quick suite, in which the checker must make no report.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -27,8 +27,8 @@ use supply::mutant::{Expected, Kind, Mutant};
 /// Limits of board time for a test and for the quick suite, in seconds. The limits exist because a mutant may hang.
 const TEST_LIMIT_S: f64 = 60.0;
 const SUITE_LIMIT_S: f64 = 150.0;
-/// Rounds of a test, which ends with the first report. Stale data has to outlive the other lines or entries of its set,
-/// and a thread has to write within a window of some instructions: each may take many rounds.
+/// Maximum number of rounds of a test. A test ends with its first report. Many rounds may be necessary: stale data must
+/// stay longer than the other lines or entries of its set, or a thread must write within a few instructions.
 const ROUNDS: u32 = 64;
 /// Longest reason in the table, in characters.
 const REASON: usize = 70;
@@ -96,7 +96,7 @@ fn report_kind(kind: Kind) -> ReportKind {
 }
 
 impl Suite<'_> {
-    /// Runs all mutants; returns the results in the order of the list.
+    /// Runs all mutants. Returns the results in the order of the list.
     pub fn run(&self, list: &[Mutant]) -> Result<Vec<Tried>> {
         let progress = Mutex::new(Progress::new("mutants", list.len() as u64));
         let tried = parallel(list, self.jobs, |mutant| {
@@ -121,8 +121,8 @@ impl Suite<'_> {
         let expected = mutant.expected(victims);
         let survives = matches!(expected, Expected::Nothing(_) | Expected::Chance(_));
         // A single test causes no report on the unpatched kernel. It runs without suppressions, because a suppression
-        // could hide the mutant. The test of a mutant with `beside` causes a known report and needs the suppression of
-        // that report. This suppression must not hide the mutant.
+        // could hide the mutant. Exception: the test of a mutant with `beside` causes a known report and needs the
+        // suppression of this report. This suppression must not hide the mutant.
         let (command, suppressions, limit_s) = match expected {
             Expected::Test(test) => {
                 let command = format!("mm_suite --only {test} --rounds {ROUNDS}");
@@ -184,8 +184,8 @@ impl Tried {
         let named = || self.named(names).is_some() || self.mutant.unnamed.is_some();
         match self.verdict() {
             Verdict::Missed | Verdict::FoundAfterAll => false,
-            // A run that did not finish proves nothing. If chance decides whether the mutant is reported, the run may
-            // also stop.
+            // An unfinished run proves nothing. Exception: if chance decides whether the mutant is reported, an
+            // unfinished run is accepted too.
             Verdict::Survived => {
                 self.mutant.chance.is_some() || matches!(self.ended, RunEnd::Finished(_))
             }
@@ -193,7 +193,8 @@ impl Tried {
         }
     }
 
-    /// Returns the report to show: the first report of the expected kind, or else the first report.
+    /// Returns the report to show. This is the first report of the expected kind. Without such a report, it is the
+    /// first report.
     fn report(&self) -> Option<&Report> {
         let expected = report_kind(self.mutant.expect);
         let mut reports = self.reports.iter();
@@ -202,7 +203,8 @@ impl Tried {
             .or(self.reports.first())
     }
 
-    /// Returns the role of the broken function in the reports, if a report contains the function.
+    /// Returns the role of the broken function in the first report that contains this function. Returns `None` if no
+    /// report contains it.
     fn named(&self, names: &Names) -> Option<&'static str> {
         let is = |pc: u32| names.is_in(pc, &self.mutant.function);
         let mut reports = self.reports.iter();
@@ -261,7 +263,7 @@ impl Verdict {
     }
 }
 
-/// Returns the role, in a report, of a function that `is` accepts.
+/// Returns the role that a function has in a report. `is` decides whether an address belongs to the function.
 fn named(report: &Report, is: &dyn Fn(u32) -> bool) -> Option<&'static str> {
     let trace = &report.trace;
     let by = |pc: u32, callers: &[u32]| is(pc) || callers.iter().any(|pc| is(*pc));

@@ -57,8 +57,8 @@ fn a_mutant_is_found_missed_or_survives_by_its_reports() {
     }
 }
 
-/// For each suppression, a mutant takes another operation out of the same functions, or `no_mutant` gives the reason
-/// why no mutant does.
+/// For each suppression, either a mutant removes another operation from the same functions, or `no_mutant` gives the
+/// reason why no mutant does so.
 #[test]
 fn every_suppression_has_a_mutant_beside_it_that_is_to_be_reported() {
     use crate::coherence::suppress::{self, SERIES};

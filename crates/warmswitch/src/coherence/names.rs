@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds the function and source line of a kernel address in the vmlinux.
 //!
-//! Lines come from DWARF 4 (`.debug_line`, through the line programs of the units). Addresses in user land have no
-//! names.
+//! Line numbers come from DWARF 4 (`.debug_line`, through the line programs of the units). Addresses in user land have
+//! no names.
 
 use std::ops::Range;
 use std::path::Path;
@@ -14,7 +14,7 @@ use object::{Object as _, ObjectSection as _};
 use supply::symbols::Symbols;
 use watch::checker::{Access, Path as Written, Report};
 
-/// Name of all addresses outside the kernel, as in suppressions.
+/// Name of all addresses outside the kernel. Suppressions use the same name.
 pub const USER: &str = "user";
 
 type Slice = EndianArcSlice<LittleEndian>;
@@ -59,7 +59,8 @@ impl Names {
         name[..end].to_string()
     }
 
-    /// Returns the user of a report's data: a function as [`Names::function`] names it, or a bus master.
+    /// Returns the name of the user of a report's data. The user is a function (see [`Names::function`]) or a bus
+    /// master.
     pub fn user_of(&self, report: &Report) -> String {
         match report.access {
             Access::Dma { master } => format!("bus master {master}"),
@@ -67,7 +68,7 @@ impl Names {
         }
     }
 
-    /// Returns the writer of a report's newest data, in the same form as [`Names::user_of`].
+    /// Returns the name of the writer of a report's newest data, in the form of [`Names::user_of`].
     pub fn writer_of(&self, report: &Report) -> String {
         match report.writer.path {
             Written::Dma => "a bus master".to_string(),
@@ -75,15 +76,15 @@ impl Names {
         }
     }
 
-    /// Returns whether `pc` is in the function that has `name` as its name or as an alias. `f < g` means `f`, or its
-    /// caller `g` in a kernel whose compiler inlined `f` into `g`.
+    /// Returns whether `pc` is in the function whose name or alias is `name`. `f < g` means `f`, or the function `g` in
+    /// a kernel whose compiler inlined `f` into `g`.
     pub fn is_in(&self, pc: u32, name: &str) -> bool {
         self.function(pc) == self.symbols.plainest(self.first_present(name))
     }
 
     /// Returns the first function of a chain `f < g < h` that the kernel has.
     fn first_present<'a>(&self, mut name: &'a str) -> &'a str {
-        // The search through all symbols is slow, so a single name is not looked up.
+        // The search through all symbols is slow, so a single name is not searched for.
         while let Some((inlined, caller)) = name.split_once('<') {
             name = match self.symbols.has(inlined.trim()) {
                 true => inlined,
@@ -93,8 +94,8 @@ impl Names {
         name.trim()
     }
 
-    /// Returns the address ranges where [`Names::is_in`] is true, including parts that the compiler split off the
-    /// function.
+    /// Returns the address ranges for which [`Names::is_in`] is true. They include parts that the compiler split off
+    /// the function.
     pub fn ranges(&self, name: &str) -> Vec<Range<u32>> {
         let (plainest, all) = (
             self.symbols.plainest(self.first_present(name)),
@@ -108,7 +109,7 @@ impl Names {
         ranges.map(|((at, _), end)| *at..end).collect()
     }
 
-    /// Returns `function+0x10` and `file:line`, as far as the two are known.
+    /// Returns `function+0x10` and `file:line`. Each part is `None` if it is unknown.
     pub fn symbol_and_line(&self, pc: u32) -> (Option<String>, Option<String>) {
         if pc < self.symbols.kernel() {
             return (None, None);
@@ -116,7 +117,7 @@ impl Names {
         (self.symbols.name(pc), self.line(pc))
     }
 
-    /// Returns `0xc0010768 function+0x10 (file:line)`, as far as the parts are known.
+    /// Returns `0xc0010768 function+0x10 (file:line)`, without the parts that are unknown.
     pub fn place(&self, pc: u32) -> String {
         if pc < self.symbols.kernel() {
             return format!("{pc:#010x} in user land");
@@ -152,7 +153,8 @@ fn in_tree(file: &str) -> &str {
     file.trim_start_matches("./")
 }
 
-/// Returns the address ranges of the compiled files, in order, each with its source path in the kernel tree.
+/// Returns the address ranges of the compiled files, in order. Each range comes with the file's path in the kernel
+/// tree.
 pub fn units(vmlinux: &Path) -> Vec<(Range<u64>, String)> {
     let mut all = Vec::new();
     if let Some(dwarf) = dwarf(vmlinux) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernel functions that free and allocate pages, and descriptions of what is left of a page.
+//! Kernel functions that free and allocate pages, and names for the data of a page that is left in a cache or TLB.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use watch::checker::{Kept, PageFunctions};
 use supply::symbols::Symbols;
 use supply::variables;
 
-/// Functions in Linux' mm/page_alloc.c: the first two receive the pages to free, and the last returns allocated pages.
+/// Functions in Linux' mm/page_alloc.c. The first two receive the pages to free. The last returns allocated pages.
 const FREED: &str = "free_unref_page_commit";
 const FREED_SOME: &str = "free_one_page";
 const GIVEN: &str = "get_page_from_freelist";
@@ -17,8 +17,8 @@ const MAP: &str = "mem_map";
 /// Mask for the start of the kernel's addresses (`CONFIG_PAGE_OFFSET`).
 const PAGE_OFFSET: u32 = 0xf000_0000;
 
-/// Returns the page functions of a kernel, on a board whose RAM begins at `ram_base`. `None` if the kernel lacks one of
-/// them.
+/// Returns the page functions of a kernel. The board's RAM begins at `ram_base`. Returns `None` if the kernel lacks a
+/// symbol.
 pub fn functions(
     symbols: &Symbols,
     vmlinux: Option<&Path>,
@@ -35,7 +35,7 @@ pub fn functions(
     })
 }
 
-/// Describes what is left of a page. The caller appends the address.
+/// Describes the data that is left of a page. The caller appends the address.
 pub fn left(kept: Kept) -> &'static str {
     match kept {
         Kept::DirtyLine => "a dirty D-cache line is left at",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The part of a report about a page that changed its owner.
+//! The part of a report that describes when its page was freed and allocated.
 
 use std::fmt::Write as _;
 

@@ -24,14 +24,15 @@ pub struct Style<'a> {
     pub replay: &'a dyn Fn(&Context) -> String,
 }
 
-/// Maximum number of callers shown by name alone. The first caller, which has address and line, does not count.
+/// Maximum number of callers that are shown by name alone. The first caller is not counted, because it is shown with
+/// address and line.
 const CALLERS: usize = 9;
 
-/// Text in place of a replay command.
+/// Text that replaces a replay command if the report has none.
 const NO_REPLAY: &str = "none, because no instruction made the access";
 
 impl Style<'_> {
-    /// Renders the first report of a group, and a note on the other reports.
+    /// Renders the first report of a group, and a note on the group's other reports.
     pub fn group(&self, group: &Group) -> String {
         let mut text = self.text(&group.first, group.count);
         if group.causes > 1 {
@@ -94,7 +95,7 @@ impl Style<'_> {
         text
     }
 
-    /// Returns the command that replays the run up to the access; `None` if no instruction made it.
+    /// Returns the command that replays the run up to the access. Returns `None` if no instruction made the access.
     fn replay_of(&self, report: &Report) -> Option<String> {
         let by_core = report.access.is_by_core();
         by_core.then(|| (self.replay)(&report.context))
@@ -110,7 +111,7 @@ impl Style<'_> {
         }
     }
 
-    /// Adds the code that may have missed an operation: mappings, switches and calls between write and use.
+    /// Adds the code that may lack an operation: mappings, switches and calls between the write and the use.
     fn between(&self, text: &mut String, trace: &Trace) {
         for Mapped {
             mva,

@@ -169,7 +169,7 @@ fn a_report_names_those_who_had_to_do_with_it() {
     }
 }
 
-/// No instruction read the data: the text must not name one, nor user land, a mode or a page table.
+/// A device read the data, so the text must not name an instruction, user land, a mode or a page table.
 #[test]
 fn a_read_by_a_device_has_no_instruction_and_no_address_space() {
     let mut found = report();

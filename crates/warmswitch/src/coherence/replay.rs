@@ -11,7 +11,7 @@ use results::runs::markers::Typed;
 
 use super::{Judge, RunEnd, session};
 
-/// Number of core cycles before the report in which the machine executes one instruction at a time. No single
+/// The machine executes one instruction at a time from this number of core cycles before the report. No single
 /// instruction takes this long.
 const BEFORE: u64 = 20_000;
 
@@ -56,7 +56,7 @@ impl FromStr for At {
     }
 }
 
-/// Runs the board up to the instruction at `at`, in a run with this command.
+/// Runs the board with this command, up to the instruction at `at`.
 pub fn machine_at(
     board: &BoardSpec,
     boot: &Boot,
@@ -71,7 +71,7 @@ pub fn machine_at(
 }
 
 impl At {
-    /// Finds the first replay in the output of `coherence`, text or JSON.
+    /// Finds the first replay command in the output of `coherence`. The output may be text or JSON.
     fn of_report(report: &str) -> Option<At> {
         let words: Vec<&str> = report.split_whitespace().collect();
         let places = words
@@ -80,7 +80,7 @@ impl At {
         places.into_iter().find_map(|pair| pair[1].parse().ok())
     }
 
-    /// Returns the cycle, shortly before the instruction, in which a run must stop.
+    /// Returns the cycle in which a run must stop. It is shortly before the instruction.
     pub fn near(self) -> u64 {
         self.cycle.saturating_sub(BEFORE)
     }

@@ -25,32 +25,31 @@ pub struct Suppression {
     /// Kinds of report, by [`ReportKind::name`].
     pub wrong: Vec<String>,
     /// Functions that used the data, without compiler suffixes; `user` for user land. An entry with this key covers no
-    /// line that was written back to make room, because any access may evict such a line. It also covers no read by a
-    /// bus master. Here and in other keys, `f < g` means `f`, or its caller `g` where the compiler inlined `f` into
-    /// `g`.
+    /// line that was evicted, because any access may evict a line. It also covers no read by a bus master. In this and
+    /// in other keys, `f < g` means `f`, or its caller `g` where the compiler inlined `f` into `g`.
     #[serde(default)]
     pub access: Vec<String>,
     /// Whether the access must be an instruction fetch.
     #[serde(default)]
     pub fetched: bool,
-    /// Direct or indirect callers of the function that used the data; one must match.
+    /// Direct or indirect callers of the function that used the data. One of them must match.
     #[serde(default)]
     pub used_in: Vec<String>,
     /// Functions that wrote the newest data.
     #[serde(default)]
     pub writer: Vec<String>,
-    /// Direct or indirect callers of the writer; one must match.
+    /// Direct or indirect callers of the writer. One of them must match.
     #[serde(default)]
     pub called_by: Vec<String>,
-    /// Callers of the writer that had not returned when the data was used; one must match.
+    /// Callers of the writer that had not returned when the data was used. One of them must match.
     #[serde(default)]
     pub running: Vec<String>,
-    /// Whether the system call that used the data must have begun before the newest data was written. Such a call may
-    /// see either value.
+    /// Whether the system call that used the data must have begun before the newest data was written. Such a system
+    /// call may see the old or the new value.
     #[serde(default)]
     pub overlapping: bool,
-    /// Whether the access must have used a cached, read-only page that was mapped before its memory was written past
-    /// the cache.
+    /// Whether the access must have used a cached, read-only page. This page must have been mapped before its memory
+    /// was written past the cache.
     #[serde(default)]
     pub private_view: bool,
     /// Where the newest data was when the old data was used.
@@ -65,41 +64,40 @@ pub struct Suppression {
     /// Whether user land must have only read access to the used page.
     #[serde(default)]
     pub read_only: bool,
-    /// With `true`, the writer's address must still lead to the data, and user land must be allowed to write there.
-    /// With `false`, the address must lead elsewhere or nowhere.
+    /// With `true`, the writer's address must still translate to the data, and user land must be allowed to write
+    /// there. With `false`, the writer's address must translate to another address or to none.
     #[serde(default)]
     pub writer_maps: Option<bool>,
-    /// Whether the used line must hold other memory, because the mapping of its address changed.
+    /// Whether the used line must come from the physical page to which its address was mapped before a remap.
     #[serde(default)]
     pub remapped: bool,
-    /// Whether the newest and the used descriptor must differ only in their permissions.
+    /// Whether the only differences between the newest and the used descriptor must be in their permissions.
     #[serde(default)]
     pub permissions_only: bool,
-    /// Functions that the writer's callers called next, after the write; one must match.
+    /// Functions that the writer's callers called next, after the write. One of them must match.
     #[serde(default)]
     pub then_called: Vec<String>,
-    /// Callers of the writer that were called before the line was filled; one must match. The line was filled before
-    /// the write.
+    /// Callers of the writer that were called before the line was filled. One of them must match. The line must have
+    /// been filled before the write.
     #[serde(default)]
     pub filled_in: Vec<String>,
-    /// Functions that were called with an address of the data since the line or TLB entry was filled; one must match.
-    /// `f(r2 & 4)` matches only if one of these bits is set in that argument.
+    /// Functions that were called with an address of the data after the line or TLB entry was filled. One of them must
+    /// match. `f(r2 & MASK)` matches only calls in which argument r2 has at least one bit of MASK set.
     #[serde(default)]
     pub called_since_fill: Vec<String>,
-    /// Functions that were not called with an address of the data since the line or TLB entry was filled.
+    /// Functions that must not have been called with an address of the data after the line or TLB entry was filled.
     #[serde(default)]
     pub not_called_since_fill: Vec<String>,
-    /// Functions that were not called since the newest data was written.
+    /// Functions that must not have been called after the newest data was written.
     #[serde(default)]
     pub not_called_since: Vec<String>,
-    /// Functions in which another task was suspended when the newest data was written; one must match.
+    /// Functions in which another task was suspended when the newest data was written. One of them must match.
     #[serde(default)]
     pub suspended_in: Vec<String>,
-    /// Reason why no mutant takes another operation out of the same functions; this key is not a condition on the
-    /// report.
+    /// Reason why no mutant takes another operation out of the same functions. Reports are not compared with this key.
     #[serde(default)]
     pub no_mutant: Option<String>,
-    /// Patch series that fixes the bug. The entry does not apply to kernels with this series.
+    /// Patch series that fixes the bug. The entry does not apply to kernels with this patch series.
     #[serde(default)]
     pub mended_by: Option<String>,
     /// Reason why these reports are left out.
@@ -110,9 +108,9 @@ pub struct Suppression {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
-    /// In the dirty line that it was stored to.
+    /// In the dirty line to which it was stored.
     Dirty,
-    /// In memory, or in the write buffer on its way there.
+    /// In memory, or in the write buffer and about to reach memory.
     Memory,
 }
 
@@ -151,8 +149,8 @@ impl Suppression {
             wanted.is_empty() || wanted.iter().any(is_in)
         };
         let asks_for_access = self.fetched || !self.access.is_empty() || !self.used_in.is_empty();
-        // Any access may evict a line, so the function of the access does not help to find the cause. A bus master has
-        // no function.
+        // Any access may evict a line, so the accessing function says nothing about the cause. A bus master has no
+        // function.
         let has_no_function = matches!(
             report.access,
             Access::WriteBack { victim: true } | Access::Dma { .. }
@@ -261,7 +259,7 @@ impl Suppression {
     }
 }
 
-/// Splits `f(r2 & 4)` into the function and the bits of its argument. One of these bits must be set.
+/// Splits `f(r2 & 4)` into the function and the bits of its argument.
 fn with_bits(text: &str) -> (&str, Option<Bits>) {
     let Some((name, rest)) = text.split_once('(') else {
         return (text, None);
@@ -277,7 +275,7 @@ fn bits(text: &str) -> Option<Bits> {
     (register < 4).then_some(Bits { register, mask })
 }
 
-/// Returns the functions, with the bits of their arguments, whose calls since a fill are conditions of entries.
+/// Returns the functions whose calls since a fill are conditions of entries, with the tested bits of their arguments.
 fn given(all: &[Suppression], names: &Names) -> Vec<Given> {
     let asked_for = all
         .iter()
@@ -307,10 +305,10 @@ pub fn distinctions(all: &[Suppression], names: &Names) -> Distinctions {
     }
 }
 
-/// Series that a kernel name without a series belongs to.
+/// Series of a kernel whose name does not contain a series.
 pub const SERIES: &str = "6.12";
 
-/// Reads the suppressions of a kernel by its name, `6.12/plain` or `plain`. A kernel given by path has no suppressions.
+/// Reads the suppressions of a kernel by its name, `6.12/plain` or `plain`. A kernel that is given by path has none.
 pub fn of_kernel(name: &str) -> Result<Vec<Suppression>> {
     let series = match name.split_once('/') {
         Some((series, variant)) if !variant.contains('/') && series != "." => series,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the reports that entries cover, and of rejected entries.
+//! Tests: which reports an entry covers, and which entries are rejected.
 
 use std::fs;
 
@@ -179,7 +179,7 @@ fn the_list_of_this_tree_is_read() {
     load(&path).unwrap();
 }
 
-/// Returns whether [`GOOD`] with one more key covers the changed report.
+/// Returns whether [`GOOD`] with one additional key covers the changed report.
 fn fits(key: &str, change: impl FnOnce(&mut Report)) -> bool {
     let names = Names::by_hand(&[(0xc000_1000, "reader"), (0xc000_2000, "flush")]);
     let entry = loaded(&GOOD.replace("writer=", &format!("{key}\nwriter=")))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Words of a report for kinds, places, movements, addresses and modes.
+//! Words that reports use for kinds, places, movements, addresses and modes.
 
 use arm::{Kind, Mva, Pa, Side, Width};
 use watch::checker::{LineEvent, Movement, Newest, ReportKind};
@@ -101,7 +101,7 @@ pub(super) fn halves_words(halves: u8) -> &'static str {
     }
 }
 
-/// Returns `VA … (MVA …)`; the two differ where FCSE relocates the address.
+/// Returns `VA … (MVA …)`. The two addresses differ if FCSE relocates the address.
 pub(super) fn through(pid: u32, mva: Mva) -> String {
     let va = match pid {
         0 => mva.0,

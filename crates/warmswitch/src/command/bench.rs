@@ -33,7 +33,7 @@ pub const HELP: Help = Help {
 /// Measure the simulator's speed on fixed guests, and QEMU's speed if QEMU is installed
 #[derive(clap::Args)]
 pub struct Args {
-    /// Number of repetitions; the best one counts
+    /// Number of repetitions. The fastest repetition counts
     #[arg(long, value_name = "N", default_value_t = 3)]
     repeat: u32,
     /// QEMU's cache plugin (libcache.so), if it is not installed with the other plugins
@@ -42,10 +42,11 @@ pub struct Args {
     /// Do not run QEMU
     #[arg(long)]
     no_qemu: bool,
-    /// Another build of this program: run both on one core at the same time, and print the ratio of their CPU times
+    /// Another build of this program. Runs both builds on one core at the same time, and prints the ratio of their CPU
+    /// times
     #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["repeat", "cache_plugin", "no_qemu"])]
     against: Option<PathBuf>,
-    /// Measure on a board of each core, with one kernel and the same programs, without QEMU
+    /// Measure on one board per core, without QEMU. All cores have the same kernel and programs
     #[arg(long, conflicts_with_all = ["cache_plugin", "no_qemu", "against"])]
     cores: bool,
     /// Number of pairs of runs, with --against
@@ -62,7 +63,7 @@ struct Results {
     qemu: Option<Times>,
     plugin: Option<Times>,
     qemu_version: Option<String>,
-    /// Table cell in place of a speed that was not measured.
+    /// Table cell that replaces a speed that was not measured.
     missing: &'static str,
 }
 

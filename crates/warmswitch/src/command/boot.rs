@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch boot`: opens a console on the simulated board.
 //!
-//! On a terminal, keys go to the board's first UART, and Ctrl-A x leaves. The board runs as fast as it can while it
-//! works, and in real time while it idles and input may arrive.
+//! On a terminal, keys go to the board's first UART. Ctrl-A x ends the program. The board runs as fast as it can while
+//! it works. It runs in real time while it idles and input may arrive.
 //!
 //! Without a terminal, standard input is typed when the guest shows a prompt. The run ends when the guest shows a
 //! prompt again and no input is left ([`prompt`]). Output to a file or pipe has no escape sequences.
 //!
-//! The run also ends when the guest resets the board, panics or halts, and at the limit. Board time stands still while
-//! the board sleeps until a key arrives; the host time of this wait counts against the limit.
+//! The run also ends when the guest resets the board, panics or halts, and when the limit is reached. Board time stands
+//! still while the board sleeps until a key arrives. The host time of this sleep counts against the limit.
 
 mod prompt;
 
@@ -38,11 +38,11 @@ use supply::symbols::Symbols;
 const SLICE_S: f64 = 0.005;
 /// Board time without output or work after which the guest counts as waiting, in seconds.
 const QUIET_S: f64 = 2.0;
-/// Quiet board time after which input is typed even without a prompt, in seconds.
+/// Quiet board time after which input is typed even if no prompt is shown, in seconds.
 const LONG_QUIET_S: f64 = 10.0;
-/// A slice counts as work if less than this share of it is idle.
+/// A slice of board time counts as work if less than this share of the slice is idle.
 const IDLE: f64 = 0.9;
-/// Default of `--limit` without a terminal, in seconds of board time.
+/// Default of `--limit` if there is no terminal, in seconds of board time.
 const UNWATCHED_LIMIT_S: f64 = 300.0;
 /// Ctrl-A: the next key is a command to this program.
 const ESCAPE: u8 = 0x01;
@@ -70,7 +70,7 @@ pub struct Args {
     /// Limit of board time, in seconds [default: none on a terminal, 300 otherwise]
     #[arg(long, value_name = "SECONDS")]
     limit: Option<f64>,
-    /// Print one line of JSON at the end: how the run ended, hashes and counters
+    /// At the end, print one line of JSON with the reason of the end, hashes and counters
     #[arg(long)]
     json: bool,
 }
@@ -136,7 +136,8 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     }
 }
 
-/// Returns a machine before its first instruction, with all images in memory, and the path of the kernel's vmlinux.
+/// Returns a machine before its first instruction, with all images in memory. Also returns the path of the kernel's
+/// vmlinux.
 pub fn power_on(target: &Target, cmdline: &[String]) -> Result<(Machine, Option<PathBuf>)> {
     let board = target.check()?;
     let words = Some(cmdline.join(" ")).filter(|words| !words.is_empty());
@@ -177,7 +178,7 @@ struct Console {
     shown: usize,
     /// Board time of the last output or work, in seconds.
     last_active_s: f64,
-    /// Whether our root file system has yet to print that its shell is ready. Nothing is typed before that message.
+    /// Whether our root file system has not yet printed that its shell is ready. Nothing is typed before this message.
     awaits_marker: bool,
     /// Whether anything was typed. Later console output may come from a command.
     typed: bool,
@@ -185,18 +186,18 @@ struct Console {
     leave: bool,
     limit_s: f64,
     input: Receiver<Vec<u8>>,
-    /// Raw mode of the terminal; set only on a terminal.
+    /// Raw mode of the terminal. `None` if there is no terminal.
     raw: Option<RawMode>,
     /// Whether the last key was Ctrl-A.
     escape: bool,
     input_ended: bool,
     /// Input that waits for the guest's prompt, if there is no terminal.
     held: Vec<u8>,
-    /// Host time that was spent waiting for a key while the board slept, in seconds.
+    /// Host time that passed while the sleeping board waited for a key, in seconds.
     asleep_s: f64,
     /// End of the prompt at which the input was typed.
     prompt: Option<String>,
-    /// Removes escape sequences; set if standard output is not a terminal.
+    /// Removes escape sequences. `None` if standard output is a terminal.
     strip: Option<StripBytes>,
 }
 
@@ -234,7 +235,7 @@ impl Console {
             if !self.typed && markers::is_half_unpacked(self.machine.console_log()) {
                 return Ok(Ending::Over(Over::HalfUnpacked));
             }
-            // The writer of an open pipe has as much time as a user at a terminal.
+            // The writer of an open pipe may take as much time as a user at a terminal.
             let may_type = self.raw.is_some() || !self.input_ended && self.held.is_empty();
             if may_type && idle >= IDLE {
                 let ahead = pace.ahead(&self.machine);
@@ -246,7 +247,7 @@ impl Console {
         }
     }
 
-    /// Returns the share of idle cycles since `before` (cycle, idle cycles).
+    /// Returns the share of idle cycles since `before`, which holds the cycle and the idle cycles of an earlier moment.
     fn idle_share(&self, before: (u64, u64)) -> f64 {
         let cycles = self.machine.now() - before.0;
         let idle = self.machine.counters().idle_cycles - before.1;
@@ -257,7 +258,8 @@ impl Console {
         }
     }
 
-    /// Waits for a key that wakes the board. Returns the ending if no key can arrive, or if no key arrived in time.
+    /// Waits for a key that wakes the board. Returns the ending if no key can arrive, or if no key arrives before the
+    /// limit.
     fn sleep(&mut self) -> Option<Ending> {
         if self.raw.is_none() && self.input_ended {
             let at_prompt = !self.awaits_marker && self.asks();
@@ -277,7 +279,7 @@ impl Console {
         None
     }
 
-    /// Types the held input when the guest waits for it. Returns true when all input was typed and the guest shows a
+    /// Types the held input when the guest waits for input. Returns true when all input was typed and the guest shows a
     /// prompt again.
     fn type_held(&mut self, asleep: bool) -> bool {
         let now = self.machine.seconds();
@@ -359,7 +361,7 @@ impl Console {
         }
     }
 
-    /// Returns JSON: how the run ended, and the hashes and counters by which two runs can be compared.
+    /// Returns the way in which the run ended as JSON, with hashes and counters for a comparison of two runs.
     fn summary(&self, ending: &Ending) -> serde_json::Value {
         let stop = match ending {
             Ending::Left => "left".to_string(),

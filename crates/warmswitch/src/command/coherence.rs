@@ -69,10 +69,10 @@ pub const HELP: Help = Help {
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// Remove a maintenance operation of the kernel first: name of a mutant, or FILE:NAME
+    /// Name of a mutant, or FILE:NAME. Before the run, removes the mutant's maintenance operation from the kernel
     #[arg(long, value_name = "MUTANT", conflicts_with = "all_mutants")]
     mutant: Option<String>,
-    /// Run every mutant of the kernel's list with the test that its entry names, and print a table
+    /// Run every mutant of the kernel's list with the test that the mutant's entry names, and print a table
     #[arg(long, conflicts_with_all = ["limit", "keep_going", "bisect", "tap", "linux"])]
     all_mutants: bool,
     /// Number of mutants, chaos seeds or baseline runs that run at the same time [default: one per processor]
@@ -87,16 +87,17 @@ pub struct Args {
     /// List of reports to suppress, instead of the kernel's own list
     #[arg(long, value_name = "FILE")]
     suppressions: Option<PathBuf>,
-    /// List of baselines, instead of the kernel's own: how many reports each suppression may cover
+    /// List of baselines, instead of the kernel's own list. A baseline says how many reports each suppression may cover
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// Record in the list of baselines how many reports each suppression covers, in runs with several seeds
+    /// Run with several seeds, and record in the list of baselines how many reports each suppression covers
     #[arg(long, conflicts_with_all = ["all_mutants", "mutant", "bisect", "cost", "gdb", "limit", "chaos", "chaos_seeds"])]
     write_baseline: bool,
-    /// Run to a report's instruction, without the checker, and wait for gdb there; @FILE names a file with the report
+    /// Run to the instruction of a report, without the checker, and wait there for gdb. @FILE names a file with the
+    /// report
     #[arg(long, value_name = "PC@CYCLE|@FILE", conflicts_with_all = ["all_mutants", "json", "tap"])]
     gdb: Option<At>,
-    /// TCP port for --gdb, on this machine only; 0 takes a free port
+    /// TCP port for --gdb, on this machine only. 0 takes a free port
     #[arg(
         long,
         value_name = "PORT",
@@ -105,7 +106,7 @@ pub struct Args {
         conflicts_with = "stdio"
     )]
     port: u16,
-    /// With --gdb: talk to gdb over standard input and output; type `set remotetimeout 300` in gdb first
+    /// With --gdb, talk to gdb over standard input and output. Type `set remotetimeout 300` in gdb first
     #[arg(long, requires = "gdb")]
     stdio: bool,
     /// Run the same cycles again without the checker, and compare the host's processor time
@@ -149,8 +150,8 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     }
 }
 
-/// Returns whether a command line asks for a bisection, even if it cannot be parsed. Errors in the command line are not
-/// the fault of a commit.
+/// Returns whether a command line asks for a bisection. This works even if the command line cannot be parsed, because
+/// the commit is not to blame for errors in it.
 pub fn is_bisection(mut arguments: impl Iterator<Item = OsString>) -> bool {
     arguments
         .by_ref()
@@ -166,7 +167,8 @@ pub fn is_bisection(mut arguments: impl Iterator<Item = OsString>) -> bool {
 struct Request<'a> {
     args: &'a Args,
     board: BoardSpec,
-    /// Command to type into the guest's shell; `None` for the boot alone, and with chaos, which makes its own command.
+    /// Command to type into the guest's shell. `None` if only the boot runs. Also `None` with chaos, which makes its
+    /// own command.
     command: Option<Typed>,
     suppressions: Vec<Suppression>,
     /// Recorded baselines, and the path of their list.
@@ -184,8 +186,8 @@ impl Request<'_> {
         if args.jobs == Some(0) {
             bail!("--jobs 0: use 1 or more");
         }
-        // These conflicts are not declared to clap, because clap would then accept --stdio without --gdb if --gdb
-        // conflicted with a given option.
+        // These conflicts are not declared to clap. Otherwise, if --gdb conflicted with a given option, clap would
+        // accept --stdio without --gdb.
         let without_effect = [
             ("limit", args.limit.is_some()),
             ("keep-going", args.keep_going),
@@ -290,7 +292,8 @@ fn names_of(guest: &Prepared) -> Names {
 }
 
 impl Args {
-    /// Returns the list of `--suppressions`, or the kernel's own; empty for a kernel given by path.
+    /// Returns the list of `--suppressions`, or else the kernel's own list. The list is empty for a kernel given by
+    /// path.
     fn suppressions(&self) -> Result<Vec<Suppression>> {
         if let Some(path) = &self.suppressions {
             return suppress::load(path);
@@ -303,7 +306,8 @@ impl Args {
         self.keep_going || self.write_baseline
     }
 
-    /// Returns the command that returns to a report. With chaos, the report belongs to the run of `seed`.
+    /// Returns the command that returns to the instruction of a report. With chaos, the report comes from the run of
+    /// `seed`.
     fn replay(&self, at: &arm::Context, seed: Option<u64>) -> String {
         let mut words = vec!["warmswitch".to_string(), "coherence".to_string()];
         let mut option = |name: &str, value: Option<String>| {

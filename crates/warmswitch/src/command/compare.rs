@@ -27,7 +27,8 @@ use results::figures::published::Papers;
 use results::render::part::Part;
 use results::runs::selection::Selection;
 
-/// Experiments of the main job. Those with `true` always run in their quick form, because their full form takes long.
+/// Experiments of the main job. An experiment with `true` always runs in its quick form, because its full form takes
+/// long.
 const EXPERIMENTS: [(&str, bool); 5] = [
     ("switch-cost", false),
     ("cyclictest", true),
@@ -64,20 +65,20 @@ pub const HELP: Help = Help {
 pub struct Args {
     #[command(flatten)]
     how: How,
-    /// Also measure on the cores of the papers, in quick form, instead of showing the records; builds kernels for these
+    /// Measure on the cores of the papers, too, in quick form, instead of showing the records. Builds kernels for these
     /// cores
     #[arg(long)]
     cores: bool,
-    /// Break down the worst latency of each kernel; repeats three runs of cyclictest for that
+    /// Break down the worst latency of each kernel. For this, repeats three runs of cyclictest
     #[arg(long)]
     explain: bool,
-    /// Compare one of your machines with the boards, from a file with its results; may be given several times
+    /// Compare the boards with a machine of yours, from a file with its results. The option may be given several times
     ///
     /// The file is the output of `warmswitch host`, `warmswitch-target`, cyclictest, rtla timerlat, hackbench or
     /// lmbench, or a boot log (docs/use/HOST.md).
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     with: Vec<PathBuf>,
-    /// With --with: simulated board nearest to your ARM9; its file is fitted to your memory figures
+    /// With --with, the simulated board nearest to your ARM9. The board's file is fitted to your memory figures
     #[arg(long, value_name = "BOARD", requires = "with", default_value = DEFAULT_BOARD)]
     nearest: String,
 }
@@ -172,14 +173,14 @@ fn in_full(material: &Material) -> String {
     asked.command(&material.experiment.named)
 }
 
-/// Returns the experiments on the papers' cores: measured here if possible, otherwise from the records.
+/// Returns the experiments on the papers' cores. Uses figures that were measured here, or else the records.
 fn cores_of<'a>(materials: &[Material], papers: &'a Papers) -> Vec<Cores<'a>> {
     let mut all = Vec::new();
     for name in cores::EXPERIMENTS {
         let here = materials.iter().find(|m| m.experiment.name == name);
         all.extend(match here {
             Some(material) => Some(Cores::measured(material)),
-            // An error in the records must not lose the measurements.
+            // An error in the records must not discard the measurements.
             None => Cores::recorded(name, papers).unwrap_or_else(|error| {
                 eprintln!("warning: {name}: not shown: {error:#}");
                 None
@@ -189,7 +190,8 @@ fn cores_of<'a>(materials: &[Material], papers: &'a Papers) -> Vec<Cores<'a>> {
     all
 }
 
-/// Compares figures of other machines with each experiment, and fits the board `nearest` to their memory figures.
+/// Compares figures of other machines with each experiment, and fits the board `nearest` to the memory figures of these
+/// machines.
 ///
 /// Adds the tables to the materials. Returns the parts that do not belong to a measured experiment.
 fn beside(machines: &[Machine], materials: &mut [Material], nearest: &str) -> Vec<Part> {
@@ -203,7 +205,7 @@ fn beside(machines: &[Machine], materials: &mut [Material], nearest: &str) -> Ve
             };
             compare_with::beside(machine, measured)
         };
-        // An error here must not lose the measurements.
+        // An error in the comparison must not discard the measurements.
         match found {
             Ok(comparison) => {
                 println!("{}", comparison.text());
@@ -233,8 +235,8 @@ fn beside(machines: &[Machine], materials: &mut [Material], nearest: &str) -> Ve
     others
 }
 
-/// Returns the tables of all experiments with the headlines, or the tables as JSON. The outcome is `No` if the outcome
-/// of a table is `No`.
+/// Returns the tables of all experiments with their headlines, as text or as JSON. The outcome is `No` if the outcome
+/// of any table is `No`.
 fn tables_of(materials: &[Material], json: bool) -> Result<(String, Outcome)> {
     let mut outcome = Outcome::Done;
     let mut texts = Vec::new();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares the boards with machines that were measured elsewhere. Uses the boards' figures that were measured here,
-//! and recorded figures for the rest.
+//! Compares the boards with machines that were measured elsewhere. Uses figures of the boards that were measured here.
+//! For all other figures, uses the records.
 
 use anyhow::Result;
 
@@ -96,7 +96,7 @@ mod tests {
     use results::runs::for_tests::made_up_runs;
     use results::runs::run::Run;
 
-    /// Returns a run of cyclictest with 60 bins, and with `overflows` latencies beyond them.
+    /// Returns a run of cyclictest with 60 bins. `overflows` latencies lie beyond the last bin.
     fn run(overflows: u64, max_us: u32) -> Run {
         let mut run = made_up_runs().remove(0);
         run.kind = "cyclictest".into();

@@ -45,10 +45,10 @@ pub struct Args {
     /// Limit of board time for the command, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = LIMIT_S)]
     limit: f64,
-    /// Write the reached places to this file, including the places from --with
+    /// Write the reached places to this file, together with the places from --with
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Add the reached places of an earlier run of the same kernel; may be given several times
+    /// Add the reached places of an earlier run of the same kernel. The option may be given several times
     #[arg(long, value_name = "FILE")]
     with: Vec<PathBuf>,
     /// Print JSON
@@ -117,7 +117,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Boots and runs the command. Returns the places that the boot and the command reached.
+/// Boots the board and runs the command. Returns the places that the boot and the command reached.
 fn run(
     args: &Args,
     board: &BoardSpec,

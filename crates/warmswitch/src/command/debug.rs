@@ -35,10 +35,10 @@ pub struct Args {
     /// Kernel command line, instead of warmswitch's own
     #[arg(last = true, value_name = "CMDLINE")]
     cmdline: Vec<String>,
-    /// TCP port to listen on, on this machine only; 0 takes a free port
+    /// TCP port to listen on, on this machine only. 0 takes a free port
     #[arg(long, value_name = "PORT", default_value_t = 1234)]
     port: u16,
-    /// Talk to gdb over standard input and output; in gdb: `target remote | warmswitch debug --stdio`
+    /// Talk to gdb over standard input and output. In gdb, type `target remote | warmswitch debug --stdio`
     #[arg(long, conflicts_with = "port")]
     stdio: bool,
 }
@@ -56,7 +56,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Opens the connection, so that a port in use is an error before anything is built.
+    /// Opens the connection early, so that a port in use is an error before anything is built.
     pub fn of(stdio: bool, port: u16) -> Result<Place> {
         if stdio {
             return Ok(Place::Stdio);

@@ -70,7 +70,7 @@ mod tests {
         let listed: Vec<&str> = lines
             .flat_map(|line| line.split(' ').next().unwrap_or_default().split('|'))
             .collect();
-        // The first cell of a row: `table`, `run --coherence`.
+        // The first cell of a row names a verb: `table`, `run --coherence`.
         let cells = formats
             .lines()
             .filter_map(|line| line.strip_prefix("| ")?.split(" |").next());

@@ -18,18 +18,18 @@ pub struct Asks {
     /// Use the experiment's quick form
     #[arg(long)]
     quick: bool,
-    /// Seed of the random victim counter, instead of the experiment's seeds
+    /// Seed of the counter that selects random cache victims, instead of the experiment's seeds
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Seeds 1 to N, instead of the experiment's seeds
     #[arg(long, value_name = "N", conflicts_with = "seed", value_parser = clap::value_parser!(u64).range(1..=100))]
     seeds: Option<u64>,
-    /// Boards, by name or file, instead of the experiment's; each runs the experiment's first plan
+    /// Boards, by name or file, instead of the experiment's boards. Each board runs the experiment's first plan
     #[arg(long, value_name = "BOARD", value_delimiter = ',')]
     board: Vec<String>,
     /// Add a copy of each board with another value of a key, such as caches.dcache_bytes=32K
     ///
-    /// The unchanged boards run, too, for comparison. Without --board, the change applies to the experiment's first
+    /// The unchanged boards also run, for comparison. Without --board, the change applies to the experiment's first
     /// board. `warmswitch list keys` prints the keys.
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
     set: Vec<Change>,
@@ -63,8 +63,8 @@ impl Asks {
 /// Options that select the stored campaign of `table` and `report`.
 #[derive(clap::Args)]
 pub struct Stored {
-    /// Show the campaign of the experiment's full plan [default: the last campaign, without this option and the options
-    /// below]
+    /// Show the campaign of the experiment's full plan [default: the last campaign, if no option that selects a
+    /// campaign is given]
     #[arg(long, conflicts_with = "quick")]
     full: bool,
     #[command(flatten)]
@@ -72,7 +72,7 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Loads the campaign and its stored runs. Prints, on standard error, the command that measures the campaign.
+    /// Loads the campaign and its stored runs. Prints the command that measures the campaign on standard error.
     pub fn load(&self, experiment: &Experiment) -> Result<(Campaign, Vec<Run>)> {
         let selection = self.asks.options()?.asked();
         for board in &selection.boards {

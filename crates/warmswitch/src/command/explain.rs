@@ -41,8 +41,8 @@ pub struct Args {
     sample: Option<usize>,
     /// Print only the latencies, not the tables of the complete run
     ///
-    /// Repeats each latency from the last snapshot before it. An earlier `explain` of the run makes these snapshots.
-    /// Without snapshots, the complete run is repeated and printed.
+    /// Repeats each latency from the last snapshot before the latency. An earlier `explain` of the run makes these
+    /// snapshots. Without snapshots, repeats the complete run and prints its tables, too.
     #[arg(long, conflicts_with_all = ["timed", "folded", "callgrind", "perfetto"])]
     only: bool,
     #[command(flatten)]

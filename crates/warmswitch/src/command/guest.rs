@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch guest`: boots, runs one command, and prints its output.
+//! `warmswitch guest`: boots the guest, runs one command, and prints the command's output.
 //!
 //! The command runs on a simulated board or on QEMU's versatilepb, which has no caches. A failure on the board alone
 //! therefore points to the caches.
@@ -57,21 +57,21 @@ pub struct Args {
     #[arg(long, value_name = "CPU", num_args = 0..=1, require_equals = true,
           default_missing_value = qemu::ARM926, conflicts_with_all = ["set", "victims", "limit"])]
     qemu: Option<String>,
-    /// Remove a maintenance operation of the kernel first: name of a mutant, or FILE:NAME
+    /// Name of a mutant, or FILE:NAME. Before the run, removes the mutant's maintenance operation from the kernel
     #[arg(long, value_name = "MUTANT")]
     mutant: Option<String>,
     /// Limit of board time for the command, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = LIMIT_S)]
     limit: f64,
-    /// Copy this file of the guest here after the command, under its own name or another
+    /// After the command, copy the guest's file GUEST to HOST, or to a file of the same name in the current folder
     #[arg(long, value_name = "GUEST[:HOST]")]
     fetch: Vec<Fetched>,
     /// After the command, print its cycles and the core's counters
     ///
-    /// The cycles and counters include the shell's work and idle cycles, and are exact to 5 ms of board time.
+    /// The cycles and counters include the shell's work and idle cycles. They are exact to 5 ms of board time.
     #[arg(long, conflicts_with = "qemu")]
     counters: bool,
-    /// Interrupt the command at moments that this seed draws, and switch to another of its tasks (docs/use/CHAOS.md)
+    /// Interrupt the command at random moments that SEED determines, and switch between its tasks (docs/use/CHAOS.md)
     ///
     /// The command `mm_chaos` without arguments runs the seed's random program.
     #[arg(long, value_name = "SEED", conflicts_with_all = ["qemu", "fetch"])]
@@ -79,7 +79,8 @@ pub struct Args {
     /// Boot, instead of restoring a snapshot of an earlier boot
     #[arg(long, conflicts_with = "qemu")]
     fresh_boot: bool,
-    /// Command to run in the guest: one word is a line for its shell, several words are a program and its arguments
+    /// Command to run in the guest. One word is a line for the guest's shell. Several words are a program and its
+    /// arguments
     ///
     /// The command reads this program's standard input if that is a file or a pipe.
     #[arg(last = true, value_name = "CMD", required = true)]
@@ -138,7 +139,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
 }
 
 impl Args {
-    /// Prepares the images, with the mutant applied if a mutant is given.
+    /// Prepares the images. If a mutant is given, applies it.
     fn prepared(
         &self,
         board: &BoardSpec,
@@ -194,7 +195,7 @@ impl Args {
         }
     }
 
-    /// Returns the cached snapshots for boots that are likely to be repeated; no snapshots for other boots.
+    /// Returns cached snapshots for boots that are likely to be repeated. Returns no snapshots for other boots.
     fn snapshots(&self, has_input: bool) -> Snapshots {
         let common = self.target.is_common() && self.mutant.is_none() && !has_input;
         Snapshots::cached_if(common && !self.fresh_boot)

@@ -124,7 +124,7 @@ enum Tool {
     },
     /// Latency of a timer's wake-ups, with the options of cyclictest
     Cyclic(Cyclic),
-    /// Direct and indirect overhead of switches between tasks that work, as in the paper of 2007
+    /// Direct and indirect overhead of switches between two working tasks, as in the paper of 2007
     Overhead(Measure),
     /// Latency of loads by size of the working set, and bandwidth
     Memory {
@@ -145,7 +145,7 @@ enum Tool {
         #[arg(long, value_name = "N", default_value_t = HZ, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         hz: u32,
     },
-    /// Period at which a program sends UDP packets, by time stamps of the kernel or the network card
+    /// Times between UDP packets that a program sends periodically, by time stamps of the kernel or the network card
     Period {
         #[command(flatten)]
         measure: Measure,
@@ -164,7 +164,7 @@ enum Tool {
         #[arg(long, value_name = "FILE", default_value = "/dev/uio0")]
         device: PathBuf,
     },
-    /// Comparison of our programs with cyclictest, perf and hackbench, which run in turn
+    /// Comparison of our programs with cyclictest, perf and hackbench, which run alternately
     Beside {
         #[command(flatten)]
         common: Common,
@@ -188,7 +188,7 @@ enum Tool {
         #[arg(long)]
         qemu: bool,
     },
-    /// Time and cache lines of the algorithms that keep I/O permissions at a switch (any machine)
+    /// Time and cache lines that algorithms for keeping I/O permissions take at a switch (any machine)
     Bitmap(Common),
     /// Fit the numbers of a board's file to measured memory figures, and show the effect on a switch
     Calibrate(calibrate::Calibrate),
@@ -316,7 +316,7 @@ fn beside(common: &Common, rounds: u32, seconds: u32) -> Result<Outcome> {
     Ok(if agree { Outcome::Done } else { Outcome::No })
 }
 
-/// Runs the tools one after the other. Returns `No` if a tool does not end well. If the kernel refuses access to ports,
+/// Runs the tools one after the other. Returns `No` if a tool fails. If the kernel refuses access to ports,
 /// only prints a note.
 fn all(m: &Measure) -> Result<Outcome> {
     let timer = tools::timer(m.form());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The options that `scope` and `net` share, and the output of their results. Both run a command in a booted guest with
+//! The options of `scope` and `net`, and the output of their results. Both verbs run a command in a booted guest with
 //! instruments connected to the board.
 
 use anyhow::Result;
@@ -21,7 +21,7 @@ const LIMIT_S: f64 = 300.0;
 pub struct InstrumentOptions {
     #[command(flatten)]
     pub target: Target,
-    /// Seed of all random choices: cache victims, and jitter and phase of a generator
+    /// Seed of all random choices, which are cache victims and a generator's jitter and phase
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Limit of board time for the command, in seconds
@@ -45,7 +45,7 @@ impl InstrumentOptions {
         Session::boot(board, self.seed, &boot)
     }
 
-    /// Prints the command's output and status with `result`, which is a JSON object.
+    /// Prints the command's output and status together with `result`, which is a JSON object.
     pub fn tell(&self, output: &str, status: i32, mut result: Value) -> Outcome {
         result["status"] = status.into();
         if self.json {
@@ -74,7 +74,7 @@ pub fn ended(typed: &Typed, measured: &Measured) -> Result<(String, i32)> {
     Ok((output, status))
 }
 
-/// Summarises times, which `us` converts to microseconds. Returns null if there are no times.
+/// Summarises times. `us` converts a time to microseconds. Returns null if there are no times.
 pub fn spread(mut times: Vec<u64>, us: impl Fn(u64) -> f64) -> Value {
     times.sort_unstable();
     let (Some(min), Some(max)) = (times.first(), times.last()) else {

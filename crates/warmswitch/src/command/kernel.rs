@@ -66,7 +66,7 @@ struct CheckArgs {
     /// Repeat the checks of prefixes that passed earlier, for instance after a change of the simulator or a guest
     #[arg(long)]
     anew: bool,
-    /// For a variant with several series: check only prefixes of at least N patches [default: 1]
+    /// For a variant with several series, check only prefixes of at least N patches [default: 1]
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true)]
     from: usize,
 }
@@ -88,7 +88,7 @@ struct BuildArgs {
     /// Source tree to build from, instead of Debian's source package
     #[arg(long, value_name = "DIR")]
     linux: Option<PathBuf>,
-    /// With --linux: .config or defconfig, instead of the kernel's own fragments
+    /// With --linux, a .config or defconfig, instead of the kernel's own fragments
     #[arg(long, value_name = "FILE", requires = "linux")]
     config: Option<PathBuf>,
     /// Number of parallel jobs [default: one per processor]

@@ -28,7 +28,7 @@ pub const HELP: Help = Help {
 pub struct Args {
     /// List to print [default: all but runs and keys]
     what: Option<Listing>,
-    /// With `keys`: board, by name or file
+    /// Board of the list `keys`, by name or file
     #[arg(long, value_name = "BOARD", default_value = DEFAULT_BOARD)]
     board: String,
     /// Print JSON
@@ -98,7 +98,7 @@ impl Listing {
     }
 }
 
-/// Returns a key, and a line with its value, unit, range, source and confidence.
+/// Returns a key, and a line with the key's value, unit, range, source and confidence.
 fn about(number: Quantity, limits: Limits) -> (String, String) {
     let Limits {
         lowest, highest, ..

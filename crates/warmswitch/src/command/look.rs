@@ -28,8 +28,8 @@ use supply::symbols::Symbols;
 /// Default of `--limit`, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
 
-/// Seed of the victims. The coherence checker uses the same seed, so a cycle in one of its reports is the same cycle in
-/// this run.
+/// Seed of the victims. The coherence checker uses the same seed. Therefore, a cycle in a report of the checker is also
+/// the cycle of that event in this run.
 const SEED: u64 = 0;
 
 /// Text at the end of this verb's `--help`.
@@ -46,26 +46,26 @@ pub const HELP: Help = Help {
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// Remove a maintenance operation of the kernel first: name of a mutant, or FILE:NAME
+    /// Name of a mutant, or FILE:NAME. Before the run, removes the mutant's maintenance operation from the kernel
     #[arg(long, value_name = "MUTANT")]
     mutant: Option<String>,
     /// Place of the instruction: SYMBOL[+OFFSET], PC, PC@CYCLE, or @FILE
     ///
-    /// SYMBOL is a function of the kernel or of an added program. PC@CYCLE is as in a report of `coherence`. FILE holds
-    /// such a report.
+    /// SYMBOL is a function of the kernel or of an added program. PC@CYCLE is an instruction that a report of
+    /// `coherence` names. FILE contains such a report.
     #[arg(long, value_name = "PLACE")]
     at: Place,
-    /// Number of the execution to show, counted over all processes since the command was typed
+    /// Show the N-th execution of the place since the command was typed. All processes count
     #[arg(long, value_name = "N", default_value_t = 1)]
     nth: u64,
-    /// Go on to the next execution of this place, instead of one instruction; lr is the return from the function
+    /// Go on to the next execution of this place, instead of one instruction. PLACE lr is the return from the function
     ///
-    /// The output then shows the state before that execution as "after".
+    /// The output then shows, as "after", the state before the execution of this place.
     #[arg(long, value_name = "PLACE")]
     until: Option<Place>,
     /// Show only the line of memory at this virtual address, or at the address in a register plus OFFSET
     ///
-    /// The output has the words in memory, the cache sets that can hold the line, and the translations to it.
+    /// The output has the words in memory, the cache sets that can hold the line, and the translations to the line.
     #[arg(long, value_name = "VA|REGISTER[+OFFSET]")]
     address: Option<Address>,
     /// Also write the output as a picture, in SVG
@@ -146,7 +146,8 @@ impl Args {
         Functions::new(all)
     }
 
-    /// Returns the board before the instruction, and the length of the console log when the command was typed.
+    /// Returns the board before the instruction. Also returns the length that the console log had when the command was
+    /// typed.
     fn before(
         &self,
         board: &BoardSpec,

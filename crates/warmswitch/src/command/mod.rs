@@ -43,7 +43,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// The verbs, one per line, each with its file and its name.
+/// The verbs, one per line. Each line has the name of the verb's file and the verb's name.
 macro_rules! verbs {
     ($($file:ident: $name:ident),* $(,)?) => {
         #[derive(Subcommand)]

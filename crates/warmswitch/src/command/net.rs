@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch net`: boots, connects a host and a probe to the board's network cable, runs a command, and writes the
-//! frames that the probe stamped.
+//! `warmswitch net`: boots the board, connects a host and a probe to its network cable, and runs a command. Then writes
+//! the frames that the probe stamped.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -54,10 +54,10 @@ pub struct Args {
     /// Pings per second from the host, after the board's first frame
     #[arg(long, value_name = "HZ")]
     ping_hz: Option<f64>,
-    /// Send the host's next ping when the last one is answered, or after 10 ms
+    /// Send the host's next ping when the last ping is answered, or after 10 ms
     #[arg(long, conflicts_with = "ping_hz")]
     flood: bool,
-    /// Send UDP packets to port 7000, which a program answers, instead of pings
+    /// Send UDP packets to port 7000 instead of pings. A program on the board answers them
     #[arg(long)]
     udp: bool,
     /// Time for which the host sends, in seconds [default: 1]
@@ -72,7 +72,7 @@ pub struct Args {
     /// Write the frames with the probe's time stamps as pcapng
     #[arg(long, value_name = "FILE")]
     pcapng: Option<PathBuf>,
-    /// Command to run in the guest when its network is up; the host is 10.0.0.1, the board 10.0.0.2
+    /// Command to run in the guest when its network is up. The host is 10.0.0.1, and the board is 10.0.0.2
     #[arg(last = true, value_name = "CMD", required = true)]
     command: Vec<String>,
 }
@@ -169,7 +169,7 @@ fn result(host: &Station, link: &Link) -> Value {
     })
 }
 
-/// Summarises round trips, with the standard deviation that the papers print.
+/// Summarises round trips. The summary includes the standard deviation, which the papers print.
 fn summary(ns: Vec<u64>) -> Value {
     let us = |ns: u64| ns as f64 / 1e3;
     let each: Vec<f64> = ns.iter().map(|ns| us(*ns)).collect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch profile`: boots, runs one command, and reports where each of its cycles went.
+//! `warmswitch profile`: boots the board, runs one command, and reports where each cycle of the command went.
 
 use std::path::Path;
 
@@ -39,7 +39,8 @@ pub const HELP: Help = Help {
 
 /// Boot, run one command in the guest, and report where each cycle went
 ///
-/// The report shows the cycles by cause, task and function, the causers of misses, and the cost of context switches.
+/// The report shows the cycles by cause, task and function. It also shows the causers of misses, and the cost of
+/// context switches.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -47,21 +48,22 @@ pub struct Args {
     /// Limit of board time for the command, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = LIMIT_S)]
     limit: f64,
-    /// Number of worst latencies to break down: each lasts from an interrupt to the task that it woke
+    /// Number of worst latencies to break down. A latency lasts from an interrupt until the woken task runs
     #[arg(long, value_name = "N", default_value_t = 0)]
     worst: usize,
-    /// Instead, report the functions that kept preemption off, how often they did so, and their longest time
+    /// Report only the functions that kept preemption off, with the number and the longest time of their sections
     #[arg(long, conflicts_with_all = ["worst", "cost", "perfetto", "folded", "callgrind", "timed", "task"])]
     preempt_off: bool,
-    /// Run the command on two more boards in turn, with and without charging, and print how much slower charging is
+    /// Run the command on two more boards alternately, with and without charging. Print how much charging slows a run
     #[arg(long)]
     cost: bool,
-    /// Remove a maintenance operation of the kernel first: name of a mutant, or FILE:NAME
+    /// Name of a mutant, or FILE:NAME. Before the run, removes the mutant's maintenance operation from the kernel
     #[arg(long, value_name = "MUTANT")]
     mutant: Option<String>,
     #[command(flatten)]
     output: OutputOptions,
-    /// Command to run in the guest: one word is a line for its shell, several words are a program and its arguments
+    /// Command to run in the guest. One word is a line for the guest's shell. Several words are a program and its
+    /// arguments
     ///
     /// The command reads this program's standard input if that is a file or a pipe.
     #[arg(last = true, value_name = "CMD", required = true)]

@@ -36,13 +36,13 @@ pub const HELP: Help = Help {
 pub struct Args {
     /// Names of experiments [default: all]
     experiments: Vec<String>,
-    /// Write the records of these experiments from their full campaigns; with --quick, from the quick ones
+    /// Write the records of these experiments from their full campaigns, or from their quick campaigns with --quick
     #[arg(long, requires = "experiments")]
     write: bool,
     /// Use only records of quick campaigns
     #[arg(long)]
     quick: bool,
-    /// Also fail if a recorded run is not stored here, unless its kernel, root file system or board differs
+    /// Also fail if a recorded run is not stored here. Runs with another kernel, root file system or board are exempt
     #[arg(long, conflicts_with = "write")]
     all: bool,
     /// Compare only the experiments of `warmswitch compare`
@@ -104,12 +104,12 @@ struct Line {
     command: String,
     recorded: usize,
     compared: Compared,
-    /// Whether the runs reproduce the recorded figures; `None` if a run differs or is not stored here.
+    /// Whether the runs reproduce the recorded figures. `None` if a run differs or is not stored here.
     figures: Option<bool>,
 }
 
 impl Line {
-    /// Returns whether a run or figure differs. With `all`, also returns true if a run is missing although no input
+    /// Returns whether a run or figure differs. With `all`, a run that is not stored here also counts, if no input
     /// differs.
     fn says_no(&self, all: bool) -> bool {
         let c = &self.compared;
@@ -171,7 +171,7 @@ impl Line {
     }
 }
 
-/// Compares the record of an experiment with the stored runs. Returns `None` if there is no record.
+/// Compares the record of an experiment with the stored runs. Returns `None` if the experiment has no record.
 fn line(name: &str, quick: bool, here: &BTreeMap<String, &Run>) -> Result<Option<Line>> {
     let Some((record, recorded)) = Record::load(name, quick)? else {
         return Ok(None);

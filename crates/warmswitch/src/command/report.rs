@@ -56,7 +56,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Directory of the report of `compare`; the reports of experiments go below it.
+/// Directory of the report of `compare`. The reports of experiments are in subdirectories.
 pub fn default_dir() -> PathBuf {
     paths::out().join("report")
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch run`: measures the missing points of an experiment, then prints its tables.
 //!
-//! With `--coherence`, every point runs, even if its run is stored. The new run must give the same counts as the stored
-//! run. The exit codes are the same as those of `warmswitch coherence`.
+//! With `--coherence`, points with a stored run also run again. The new run must give the same counts as the stored
+//! run. The exit codes are those of `warmswitch coherence`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -122,9 +122,9 @@ impl EarlierReport {
     }
 }
 
-/// Runs every point under the checker, and prints the reports and then the tables. JSON output has only the reports.
+/// Runs every point under the checker. Prints the reports, then the tables. JSON output has only the reports.
 fn checked(experiment: &Experiment, options: &Options, json: bool) -> Result<Outcome> {
-    // Read the lists first, so that a bad list is an error before anything runs.
+    // Read the lists first, so that an invalid list is an error before anything runs.
     for kernel in &experiment.kernels {
         suppress::of_kernel(experiment.own_kernels.base(kernel))?;
     }
@@ -171,7 +171,7 @@ fn checked(experiment: &Experiment, options: &Options, json: bool) -> Result<Out
     Ok(if met.is_empty() { outcome } else { Outcome::No })
 }
 
-/// Returns the reports that are not suppressed, each with its first point.
+/// Returns the reports that are not suppressed. Each has the first point that caused it.
 fn met(experiment: &Experiment, findings: &[Findings]) -> Result<Vec<EarlierReport>> {
     let mut all: Vec<EarlierReport> = Vec::new();
     let mut kernels: BTreeMap<String, (Rc<Names>, Vec<Suppression>)> = BTreeMap::new();
@@ -236,7 +236,7 @@ mod tests {
         text.lines().map(String::from).collect()
     }
 
-    /// Returns the command, from the report of a campaign with these options, that reproduces the report.
+    /// Makes the report of a campaign with these options. Returns the command in the report that reproduces the report.
     fn makes_it_again(named: &str, options: &Options) -> String {
         let experiment = Experiment {
             named: named.to_string(),
@@ -274,7 +274,7 @@ mod tests {
         }
     }
 
-    /// A suppression of a bug that a series mends would hide a bug of that series.
+    /// If a series mends a bug, a suppression of this bug would hide a mistake in the series.
     #[test]
     fn an_own_kernel_has_the_suppressions_of_the_kernel_that_it_is_of() {
         let lists = |experiment: &str, names: [&str; 2]| {

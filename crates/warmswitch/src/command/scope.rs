@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch scope`: boots, connects a pulse generator and an oscilloscope to the board's pins, runs a command, and
-//! writes the scope's recording.
+//! `warmswitch scope`: boots the board, connects a pulse generator and an oscilloscope to its pins, and runs a command.
+//! Then writes the recording of the oscilloscope.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -42,7 +42,7 @@ pub const HELP: Help = Help {
 pub struct Args {
     #[command(flatten)]
     options: InstrumentOptions,
-    /// Pulses per second into --pin; several frequencies follow one another, for --seconds each
+    /// Pulses per second into --pin. If several frequencies are given, each lasts --seconds
     #[arg(long, value_name = "HZ", value_delimiter = ',')]
     hz: Vec<f64>,
     /// Pin of GPIO 0 that receives the pulses
@@ -81,7 +81,7 @@ pub struct Args {
     /// Write the screen as SVG
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Command to run in the guest; it must end by itself
+    /// Command to run in the guest. The command must end by itself
     #[arg(last = true, value_name = "CMD", required = true)]
     command: Vec<String>,
 }
@@ -256,7 +256,7 @@ impl Args {
     }
 }
 
-/// Summarises the latencies of pulses, and counts pulses without an answer.
+/// Summarises the latencies of pulses. Counts the pulses without an answer.
 fn summary(pulses: &[Response], cpu_hz: u64) -> Value {
     let us = |cycles: u64| cycles as f64 * 1e6 / cpu_hz as f64;
     let spread = |latencies: Vec<u64>| instrument_options::spread(latencies, us);

@@ -45,7 +45,7 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Print Markdown: the report without its pictures
+    /// Print the report as Markdown, without pictures
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds calls through the tables of function pointers in a kernel for several cores (`processor`, `cpu_cache`).
+//! Finds calls through tables of function pointers (`processor`, `cpu_cache`) in a kernel for several cores.
 //!
-//! The search goes backwards from a jump to the instructions that loaded its register:
-//! `ldr rB, =table`, `ldr rN, [rB, #slot]`, `bx rN`. The search follows the order of addresses, not the control flow:
-//! where the compiler keeps a pointer across a branch, the search takes the nearest load.
+//! The search goes backwards from a jump to the instructions that loaded the jump's register: `ldr rB, =table`, `ldr
+//! rN, [rB, #slot]`, `bx rN`. It follows the order of addresses, not the control flow. If the compiler keeps a pointer
+//! across a branch, the search takes the nearest load.
 
 /// The link register. A jump to it is a return.
 const LINK: u32 = 14;
@@ -11,13 +11,13 @@ const PC: u32 = 15;
 /// Registers that a call may change: r0 to r3, r12, r14.
 const CHANGED: u32 = 0x500f;
 
-/// Decodes `ldr rD, [rN, #offset]`: D, N and the offset.
+/// Decodes `ldr rD, [rN, #offset]`. Returns D, N and the offset.
 fn load(word: u32) -> Option<(u32, u32, u32)> {
     let is = word & 0x0ff0_0000 == 0x0590_0000;
     is.then_some((word >> 12 & 15, word >> 16 & 15, word & 0xfff))
 }
 
-/// Returns the register that an instruction jumps to; `None` for returns.
+/// Returns the register that an instruction jumps to. Returns `None` for a return.
 fn jump(word: u32) -> Option<u32> {
     let by_exchange = matches!(word & 0x0fff_fff0, 0x012f_ff10 | 0x012f_ff30);
     let is = by_exchange || word & 0x0fff_fff0 == 0x01a0_f000;
@@ -44,8 +44,8 @@ fn source(word: &impl Fn(u32) -> Option<u32>, start: u32, at: u32, register: u32
     back.find(|at| word(*at).is_some_and(|word| changes(word, register)))
 }
 
-/// Returns table address and slot offset if the instruction at `at` calls through a table. `start` is the start of its
-/// function.
+/// Returns the table's address and the slot's offset if the instruction at `at` calls through a table. `start` is the
+/// start of the function that contains the instruction.
 pub fn slot(word: &impl Fn(u32) -> Option<u32>, start: u32, at: u32) -> Option<(u32, u32)> {
     let this = word(at)?;
     let loaded_at = match load(this) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Coverage of a kernel: the functions of mm/ and arch/arm/mm that the boot and a command reached, and the reached
-//! sites. A site maintains caches, write buffer or TLB.
+//! Coverage of a kernel: the functions of mm/ and arch/arm/mm that the boot and a command reached, and the sites that
+//! they reached. A site is an instruction that maintains caches, write buffer or TLB.
 
 mod indirect;
 pub mod rules;
@@ -36,7 +36,7 @@ impl Both {
         }
     }
 
-    /// Adds the words of another run; returns false if that run covers another address range.
+    /// Adds the words of another run. Returns false if the other run covers another address range.
     #[must_use]
     pub fn merge(&mut self, other: &Both) -> bool {
         self.boot.merge(&other.boot) && self.later.merge(&other.later)
@@ -47,7 +47,7 @@ impl Both {
     }
 }
 
-/// Number of functions or sites: all, reached, and reached by the boot.
+/// Numbers of functions or sites: the total, the reached ones, and those that the boot reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     pub all: usize,
@@ -62,7 +62,7 @@ impl Count {
         self.reached += usize::from(any);
     }
 
-    /// Returns the reached share in percent; 100 if there is nothing to reach.
+    /// Returns the reached share, in percent. It is 100 if the total is 0.
     pub fn percent(&self) -> f64 {
         match self.all {
             0 => 100.0,
@@ -78,7 +78,7 @@ pub struct Counts {
     pub sites: Count,
 }
 
-/// Source files with their counts, and their unreached sites.
+/// Source files with their counts, and the unreached sites in these files.
 #[derive(Default)]
 pub struct Part<'a> {
     pub files: BTreeMap<&'a str, Counts>,
@@ -105,7 +105,7 @@ impl Part<'_> {
         total
     }
 
-    /// Returns the counts of reachable sites: all sites except the dead ones.
+    /// Returns the counts of reachable sites, which are all sites except the dead ones.
     pub fn alive(&self) -> Count {
         let sites = self.total().sites;
         Count {
@@ -115,7 +115,7 @@ impl Part<'_> {
     }
 }
 
-/// Result: counts for a kernel and its runs.
+/// Counts for a kernel and its runs.
 pub struct Coverage<'a> {
     /// Functions and sites in the folders of the rules.
     pub inside: Part<'a>,

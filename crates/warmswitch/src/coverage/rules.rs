@@ -20,7 +20,7 @@ pub struct Rules {
     pub folders: Vec<String>,
     /// Functions whose calls are sites.
     pub maintains: Vec<String>,
-    /// Exceptions to `maintains`: functions that maintain nothing.
+    /// Functions that match `maintains` but maintain nothing.
     pub maintains_not: Vec<String>,
     /// Tables of function pointers in a kernel for several cores.
     #[serde(default)]
@@ -71,17 +71,17 @@ pub struct Unreached {
     pub callee: Option<String>,
     /// CP15 operation of the site.
     pub op: Option<Cp15>,
-    /// Kernels that the rule applies to; empty means all.
+    /// Kernels to which the rule applies. An empty list means all kernels.
     #[serde(default)]
     pub kernels: Vec<String>,
-    /// No path leads to the site in this configuration or on these boards.
+    /// Whether no path leads to the site, in this configuration or on these boards.
     #[serde(default)]
     pub dead: bool,
     /// Reason why no run reaches the site.
     pub reason: String,
 }
 
-/// Returns whether a pattern, in which `*` matches any text, matches `name`.
+/// Returns whether a pattern matches `name`. In the pattern, `*` matches any text.
 pub fn fits(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files with the reached words of runs, which later runs can be merged with.
+//! Files with the words that runs reached. Later runs can be merged with these files.
 
 use std::path::Path;
 
@@ -15,14 +15,14 @@ use base::paths::{self, shown};
 
 const FORMAT: u32 = 1;
 
-/// Content of the file, which is JSON.
+/// Content of the file. The file is JSON.
 #[derive(Serialize, Deserialize)]
 struct File {
     /// [`FORMAT`].
     format: u32,
     /// Hash of the kernel's vmlinux.
     vmlinux: String,
-    /// Kernel, board and command of each run, for messages.
+    /// Kernel, board and command of each run, for use in messages.
     runs: Vec<String>,
     /// One bit per word of the text, compressed with LZ4, in base64.
     boot: String,
@@ -65,7 +65,8 @@ fn read(path: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Rejects a file that `coverage --save` did not write. The check needs no kernel, so it can run first.
+/// Rejects a file that `coverage --save` did not write. The check needs no kernel, so it can run before a kernel is
+/// built.
 pub fn check(path: &Path) -> Result<()> {
     read(path).map(|_| ()).context("--with")
 }

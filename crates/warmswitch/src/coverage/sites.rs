@@ -103,7 +103,7 @@ fn functions(kernel: &Kernel<'_>, sections: &[Section]) -> Vec<Function> {
         Some(Function {
             name: name.to_string(),
             start: *at,
-            // Functions in assembler can contain further entry points.
+            // A function in assembler can contain further entry points.
             end: end.min(next).min(range.end),
             file: String::new(),
             section: section.clone(),
@@ -112,7 +112,7 @@ fn functions(kernel: &Kernel<'_>, sections: &[Section]) -> Vec<Function> {
     named.iter().zip(ends).filter_map(function).collect()
 }
 
-/// Returns the sites in these functions; `word` returns the instruction at an address.
+/// Returns the sites in these functions. `word` returns the instruction at an address.
 fn sites(
     functions: &[Function],
     word: impl Fn(u32) -> Option<u32>,
@@ -157,8 +157,8 @@ fn through(
     rules.maintains(&name).then_some(name)
 }
 
-/// Returns the operation of an instruction on caches, write buffer or TLB. Reads do not count, except operations that
-/// test and clean.
+/// Returns the operation of an instruction on caches, write buffer or TLB. Reads of CP15 do not count. Exception: a
+/// read that tests and cleans counts.
 fn operation(word: u32) -> Option<Cp15> {
     let reads = word >> 20 & 1 == 1;
     let into_flags = word >> 12 & 15 == 15;
@@ -178,7 +178,8 @@ fn callee(
     let next = functions.partition_point(|f| f.start <= to);
     let index = next.checked_sub(1)?;
     let called = functions.get(index).filter(|f| to < f.end)?;
-    // A branch within the function is a loop, unless it is a call (with link) of the function itself.
+    // A branch within the function is a loop. Exception: a branch with link to the start of the function is a call of
+    // the function itself.
     let inside = index == n && (word >> 24 & 1 == 0 || to != called.start);
     (!inside && rules.maintains(&called.name)).then(|| called.name.clone())
 }
@@ -187,8 +188,8 @@ fn callee(
 pub mod tests {
     use super::*;
 
-    /// Three functions with sites of each kind: `user` of `mm/a.c` at 0x1000, `flush_all` of
-    /// `arch/arm/mm/b.S` at 0x1020, `other` of `fs/c.c` at 0x1040.
+    /// Three functions with sites of each kind. `user` of `mm/a.c` is at 0x1000, `flush_all` of `arch/arm/mm/b.S` at
+    /// 0x1020, and `other` of `fs/c.c` at 0x1040.
     pub fn text(rules: &Rules) -> Text {
         let function = |(name, start, file): (&str, u32, &str)| Function {
             name: name.into(),

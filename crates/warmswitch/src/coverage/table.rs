@@ -18,7 +18,7 @@ pub struct Style<'a> {
     pub rules: &'a Rules,
 }
 
-/// Descriptions of CP15 operations (DDI0198D 2.3; valid for the other cores, too), by `opc1,CRn,CRm,opc2`.
+/// Descriptions of CP15 operations by `opc1,CRn,CRm,opc2` (DDI0198D 2.3). They are valid for the other cores, too.
 const OPERATIONS: [(&str, &str); 17] = [
     ("0,c7,c5,0", "invalidates the I-cache"),
     ("0,c7,c5,1", "invalidates a line of the I-cache"),
@@ -71,7 +71,7 @@ impl Style<'_> {
         Some(self.rules.unreached[why?].reason.as_str())
     }
 
-    /// Renders both tables with their unreached sites, followed by the excluded code.
+    /// Renders both tables, each with its unreached sites. The excluded code follows.
     pub fn text(&self, coverage: &Coverage<'_>) -> String {
         let folders = self.rules.folders.join(", ");
         let (inside, outside) = (&coverage.inside, &coverage.outside);

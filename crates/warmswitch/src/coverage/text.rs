@@ -8,7 +8,7 @@ pub struct Function {
     pub name: String,
     pub start: u32,
     pub end: u32,
-    /// Path of the source file in the kernel's tree; empty if unknown.
+    /// Path of the source file in the kernel's tree. Empty if the path is unknown.
     pub file: String,
     pub section: String,
 }

@@ -35,7 +35,7 @@ pub struct Account<'a> {
     ledger: &'a Ledger,
     kernel: &'a Kernel,
     tasks: Vec<String>,
-    /// Whether only cycles count that were charged while pin 0 was high.
+    /// Whether to count only the cycles that were charged while pin 0 was high.
     timed: bool,
 }
 
@@ -53,7 +53,7 @@ pub struct Pair {
 }
 
 impl<'a> Account<'a> {
-    /// Makes an account of all cycles; with `timed`, only of the cycles that were charged while pin 0 was high.
+    /// Makes an account of all cycles. With `timed`, it has only the cycles that were charged while pin 0 was high.
     pub fn new(ledger: &'a Ledger, kernel: &'a Kernel, timed: bool) -> Account<'a> {
         let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
         let mut tasks = Vec::new();
@@ -82,7 +82,7 @@ impl<'a> Account<'a> {
         &self.ledger.cells()[cell as usize].owner
     }
 
-    /// Returns the name of a task, with a number if the task is not the first with that name.
+    /// Returns the name of a task. If earlier tasks have the same name, a number is added.
     pub fn task(&self, task: TaskId) -> &str {
         &self.tasks[task as usize]
     }
@@ -105,7 +105,7 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// Returns the name of the function at an address, or a note for user land and for data.
+    /// Returns the name of the function at an address. For user land and for data, returns a note.
     pub fn function_at(&self, address: u32) -> String {
         let function = self.kernel.at(address);
         self.function(function).to_string()
@@ -128,7 +128,7 @@ impl<'a> Account<'a> {
         owner.timed || !self.timed
     }
 
-    /// Returns the calls that count, with their numbers. Callers come before their callees.
+    /// Returns the calls that count, with their numbers. A caller comes before its callees.
     pub fn calls(&self) -> impl Iterator<Item = (CallId, &Call)> {
         let all = self.ledger.calls().iter().enumerate();
         let all = all.map(|(number, call)| (number as CallId, call));
@@ -166,7 +166,7 @@ impl<'a> Account<'a> {
         sums
     }
 
-    /// Sums cycles by a name of their owners, largest first.
+    /// Sums cycles by a name of their owners. The largest sum comes first.
     pub fn by(&self, key: impl Fn(&Owner) -> String) -> Vec<(String, Cycles)> {
         let mut sums: Vec<(String, Cycles)> = self.sums(key).into_iter().collect();
         sums.sort_by_key(|(_, cycles)| std::cmp::Reverse(total(cycles)));
@@ -179,9 +179,9 @@ impl<'a> Account<'a> {
         all.first().map_or([0; Cause::COUNT], |(_, cycles)| *cycles)
     }
 
-    /// Sums misses by a name of causer and victim, most costly first.
+    /// Sums misses by the names of causer and victim. The most costly sum comes first.
     pub fn missed(&self, name: impl Fn(&Owner) -> String) -> Vec<(Pair, Missed)> {
-        // Names are made once per cell: there are far more pairs of cells than cells.
+        // Make names once per cell, because there are far more pairs of cells than cells.
         let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
         let cells = self.ledger.cells().iter();
         let of_cell: Vec<u32> = cells

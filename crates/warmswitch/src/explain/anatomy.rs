@@ -14,19 +14,20 @@ pub struct Changes {
     pub to: String,
     /// Number of switches.
     pub count: usize,
-    /// Direct costs, in core cycles, ascending. They last from the scheduler's entry to the first user instruction.
-    /// Switches that do not lead to user land have no direct cost.
+    /// Direct costs, in core cycles, ascending. A direct cost includes the cycles from the scheduler's entry to the
+    /// first user instruction. A switch that does not lead to user land has no direct cost.
     pub direct: Vec<u64>,
     /// Sum of the direct costs by cause.
     pub causes: Cycles,
-    /// Indirect cost of each switch, in core cycles, ascending: later misses of lines that the switch removed.
+    /// Indirect cost of each switch, in core cycles, ascending. It is the cost of later misses of lines that the switch
+    /// removed.
     pub indirect: Vec<u64>,
-    /// Sums of the indirect costs: for I-cache lines, D-cache lines, TLB entries, and lines to store to.
+    /// Sums of the indirect costs of I-cache lines, of D-cache lines, of TLB entries, and of lines that are stored to.
     pub later: [u64; 4],
 }
 
-/// Returns context switches by pair of tasks, most frequent first. With `timed`, returns only switches while pin 0 was
-/// high.
+/// Returns context switches by pair of tasks. The most frequent pair comes first. With `timed`, returns only switches
+/// while pin 0 was high.
 pub fn changes(ledger: &Ledger, account: &Account<'_>, timed: bool) -> Vec<Changes> {
     let mut pairs: BTreeMap<(u32, u32), Vec<&Switch>> = BTreeMap::new();
     for switch in ledger.switches() {

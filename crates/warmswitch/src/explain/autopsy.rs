@@ -17,7 +17,7 @@ pub struct Phase {
     pub name: &'static str,
     /// Core cycles.
     pub cycles: u64,
-    /// Places with their function, their task or interrupt, and their core cycles; largest first.
+    /// Places, each with its function, its task or interrupt, and its core cycles. The largest place comes first.
     pub places: Vec<(String, String, u64)>,
 }
 
@@ -27,8 +27,8 @@ pub struct Latencies<'a> {
     pub samples: Vec<&'a Sample>,
 }
 
-/// Returns the latencies of the task named `task`. Without a name, selects the task with the most latencies among the
-/// tasks that a word of the command names, or else among all tasks.
+/// Returns the latencies of the task named `task`. Without a name, first considers the tasks that a word of the command
+/// names. If the command names none, considers all tasks. Selects the task with the most latencies.
 pub fn latencies<'a>(
     ledger: &'a Ledger,
     account: &Account<'_>,
@@ -60,7 +60,7 @@ pub struct TaskLatencies {
     pub count: usize,
 }
 
-/// Returns the index of the chosen task; see [`latencies`] for the rule.
+/// Returns the index of the chosen task. [`latencies`] states the rule.
 pub fn choose(all: &[TaskLatencies], task: Option<&str>, command: &str) -> Result<Option<usize>> {
     if let Some(name) = task {
         let names: Vec<&str> = all.iter().map(|known| known.task.as_str()).collect();
@@ -76,10 +76,11 @@ pub fn choose(all: &[TaskLatencies], task: Option<&str>, command: &str) -> Resul
     Ok((0..all.len()).max_by_key(key))
 }
 
-/// Maximum length of a task's name, bytes. Linux truncates longer names (include/linux/sched.h, TASK_COMM_LEN).
+/// Maximum length of a task's name, in bytes. Linux truncates longer names (include/linux/sched.h, TASK_COMM_LEN).
 const LONGEST_NAME: usize = 15;
 
-/// Returns whether a word of a shell command, or the last part of a path in it, is the name of the task.
+/// Returns whether a word of a shell command is the name of the task. For a path, the last part of the path may be the
+/// name.
 fn names(command: &str, task: &str) -> bool {
     let in_name = |c: char| c.is_alphanumeric() || "_-.+:".contains(c);
     let mut words = command.split(|c| !in_name(c));
@@ -94,8 +95,8 @@ impl<'a> Latencies<'a> {
         Ok(numbers.into_iter().map(|n| (n, self.samples[n])).collect())
     }
 
-    /// Returns the function that explains most of the differences between latencies. Among functions that always run
-    /// together, it is the function that runs first in the latencies with recorded steps.
+    /// Returns the function that explains most of the differences between latencies. Of several functions that always
+    /// run together, returns the one that runs first in the latencies with recorded steps.
     pub fn populations(&self, account: &Account<'_>) -> Option<Populations> {
         let order = populations::in_order(&self.samples, |cell| account.owner(cell).function);
         populations::populations(&self.samples, &order)
@@ -134,11 +135,11 @@ fn places(steps: &[Step], from: u64, to: u64, account: &Account<'_>) -> Vec<(Str
     all
 }
 
-/// Upper limit of the path from an interrupt's end to the scheduler, if no other code runs in between, in cycles.
+/// Maximum length of the path from an interrupt's end to the scheduler if no other code runs in between, in cycles.
 const WAY_OUT: u64 = 1000;
 
 /// Returns the start, the end and the call of the code that ran between the interrupt and the scheduler. Returns `None`
-/// if only the path to the scheduler ran, or if user code ran: user code shows that the task was not due yet.
+/// if only the path to the scheduler ran. Also returns `None` if user code ran, because then the task was not due yet.
 pub fn kept_on(sample: &Sample, account: &Account<'_>) -> Option<(u64, u64, CallId)> {
     kept_on_by(sample, |cell| {
         account.owner(cell).function == Function::USER
@@ -160,7 +161,7 @@ fn kept_on_by(sample: &Sample, is_user: impl Fn(CellId) -> bool) -> Option<(u64,
     None
 }
 
-/// Returns the phases of a latency, which add up to it. The phases have no places if the ledger kept no steps.
+/// Returns the phases of a latency. Their sum is the latency. The phases have no places if the ledger kept no steps.
 pub fn phases(sample: &Sample, account: &Account<'_>) -> Vec<Phase> {
     let Sample {
         rise,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measures the host time that charging costs. Two boards run the same command in turn, and only one of them has a
-//! ledger.
+//! Measures the host time that charging costs. Two boards alternately run parts of the same command. Only one of the
+//! boards has a ledger.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};

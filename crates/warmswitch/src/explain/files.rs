@@ -17,7 +17,8 @@ fn place(account: &Account<'_>, owner: &Owner) -> Place {
     (frame(&account.place(owner)), function)
 }
 
-/// Makes a name safe as a frame of a stack: a semicolon would begin another frame, a line break another stack.
+/// Makes a name safe as a frame of a stack. A semicolon would begin another frame, and a line break would begin another
+/// stack.
 fn frame(name: &str) -> String {
     let parts = |c: char| matches!(c, ';' | '\n' | '\r');
     name.replace(parts, "_")
@@ -90,9 +91,9 @@ fn arcs(account: &Account<'_>) -> Arcs {
     arcs
 }
 
-/// Renders functions and calls in callgrind's format (Callgrind Format Specification, version 1). The events are the
-/// sum of all cycles, and the cycles of each cause. The task or interrupt takes the place of the source file, because
-/// readers of the format distinguish functions by file.
+/// Renders functions and calls in callgrind's format (Callgrind Format Specification, version 1). The first event is
+/// the sum of all cycles. The other events are the cycles of each cause. The task or interrupt takes the place of the
+/// source file, because readers of the format distinguish functions by file.
 pub fn callgrind(account: &Account<'_>, command: &str) -> String {
     let names = Cause::ALL.map(|cause| format!("{cause:?}")).join(" ");
     let list = |cycles: &Cycles| {

@@ -20,7 +20,7 @@ const MISSES: usize = 12;
 /// Latencies of a task, with the account that holds the names of functions and tasks.
 pub struct Late<'a> {
     pub task: String,
-    /// All latencies, in core cycles, ascending.
+    /// All latencies of the task, in core cycles, ascending.
     pub all: Vec<u64>,
     /// Function that explains most of the differences between the latencies.
     pub populations: Option<Populations>,
@@ -64,8 +64,8 @@ impl Late<'_> {
         1e6 * cycles as f64 / self.spec.cpu_hz as f64
     }
 
-    /// Returns the number, the quantiles and the populations of the latencies, as sentences without the final full
-    /// stop.
+    /// Returns sentences with the number, the quantiles and the populations of the latencies. The last sentence has no
+    /// full stop.
     pub fn summary(&self) -> String {
         let all = &self.all;
         let at = |share: f64| self.us(quantile(all, share));
@@ -115,7 +115,8 @@ impl Late<'_> {
         })
     }
 
-    /// Names the code that had masked interrupts when the line rose; empty if interrupts were not masked.
+    /// Names the code that had masked interrupts when the line rose. Returns an empty text if interrupts were not
+    /// masked.
     pub fn masked(&self, sample: &Sample) -> String {
         let Some(masked) = sample.masked else {
             return String::new();
@@ -130,7 +131,8 @@ impl Late<'_> {
         )
     }
 
-    /// Names the code that ran between the interrupt and the scheduler; empty if no such code ran (see [`kept_on`]).
+    /// Names the code that ran between the interrupt and the scheduler (see [`kept_on`]). Returns an empty text if no
+    /// such code ran.
     pub fn kept_on(&self, sample: &Sample) -> String {
         let Some((from, to, call)) = kept_on(sample, self.account) else {
             return String::new();
@@ -163,7 +165,7 @@ impl Late<'_> {
         }
     }
 
-    /// Renders one latency: phases with their places, causes, and misses.
+    /// Renders one latency: its phases with their places, its causes, and its misses.
     pub fn text(&self, (number, sample): (usize, &Sample)) -> String {
         let whole = sample.cycles();
         let share = |cycles: u64| 100.0 * cycles as f64 / whole.max(1) as f64;
@@ -236,7 +238,7 @@ impl Late<'_> {
         text
     }
 
-    /// Returns the misses of a latency, most costly first.
+    /// Returns the misses of a latency. The most costly miss comes first.
     pub fn misses(&self, sample: &Sample) -> Vec<Miss> {
         let name = |cell| {
             let owner = self.account.owner(cell);

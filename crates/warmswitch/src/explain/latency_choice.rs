@@ -9,15 +9,15 @@ const MOST: usize = 1000;
 /// Latencies to break down.
 #[derive(Clone, Copy)]
 pub enum LatencyChoice {
-    /// This number of worst latencies.
+    /// The given number of worst latencies.
     Worst(usize),
     /// One latency by its number, counted from 0 in chronological order.
     Number(usize),
 }
 
 impl LatencyChoice {
-    /// Returns the latencies whose steps the ledger must keep: how many of the worst latencies, and the number of a
-    /// single latency.
+    /// Returns which latencies' steps the ledger must keep: the number of worst latencies, and the index of a single
+    /// latency.
     pub fn kept(self) -> (usize, Option<usize>) {
         match self {
             LatencyChoice::Worst(worst) => (worst, None),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Computes the exact cost of switches between two working tasks, by owner and by the causer of misses. The cost is the
-//! charges of a run with many switches minus the charges of an equal run with few switches.
+//! Computes the exact cost of switches between two working tasks, by owner and by the causer of misses. The cost is a
+//! difference of charges: the charges of a run with many switches, minus those of an equal run with few switches.
 
 use anyhow::{Result, ensure};
 use arm::Cause;
@@ -23,7 +23,7 @@ const ISSUE: [Cause; 4] = [
     Cause::Branch,
     Cause::Exception,
 ];
-/// Largest difference between two figures that count as equal, as a fraction of the second figure.
+/// Maximum difference between two figures that count as equal. It is a fraction of the second figure.
 const AGREE: f64 = 0.05;
 
 /// Core cycles of a run, or the difference between two runs.
@@ -35,7 +35,7 @@ pub struct Charges {
     pub kernel: i64,
     /// Cycles of all interrupts.
     pub interrupts: i64,
-    /// The part of each task's cycles in user land that does not depend on caches and memory.
+    /// Each task's cycles in user land that do not depend on caches and memory.
     pub issued: [i64; 2],
     /// Idle cycles of all tasks.
     pub idle: i64,
@@ -106,7 +106,7 @@ fn doing(ledger: &Ledger, by: MissCause, task: TaskId) -> usize {
 }
 
 impl Charges {
-    /// Returns these charges minus those of `other`.
+    /// Returns these charges minus the charges of `other`.
     pub fn less(&self, other: &Charges) -> Charges {
         let missed =
             |task: usize| std::array::from_fn(|n| self.missed[task][n] - other.missed[task][n]);
@@ -130,17 +130,17 @@ impl Charges {
     }
 }
 
-/// Loss of a task in user land: the difference between two runs, and its parts. All figures are means over runs, in any
-/// unit.
+/// Loss of a task in user land. It has the difference between two runs, and the parts of this difference. All figures
+/// are means over runs. Any unit may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Lost {
     /// Difference between the two runs.
     pub difference: f64,
-    /// Misses caused by others.
+    /// Misses that others caused.
     pub by_others: f64,
     /// Additional misses of lines that the task replaced itself, or that were never in the cache.
     pub by_itself: f64,
-    /// Additional instructions, which hand the processor over to the other task.
+    /// Additional instructions. They hand the processor over to the other task.
     pub issued: f64,
 }
 
@@ -156,7 +156,7 @@ pub enum Verdict {
 }
 
 impl Lost {
-    /// Returns the loss of task 0 or 1, as the mean over runs.
+    /// Returns the mean loss of task 0 or 1 over all runs.
     pub fn of(all: &[Charges], task: usize) -> Lost {
         let mean = |of: &dyn Fn(&Charges) -> i64| {
             all.iter().map(|charges| of(charges) as f64).sum::<f64>() / all.len() as f64
@@ -241,7 +241,7 @@ mod tests {
             (1.0, Verdict::Explained)
         );
         assert_eq!(lost(100.0, 300.0, -190.0, 3.0).verdict(), Verdict::Fails);
-        // Others cause misses by invalidation, by the other task, and by the kernel.
+        // Others cause misses in three ways: by invalidation, by the other task, and by the kernel.
         let run = |user| Charges {
             user: [user, 0],
             issued: [3, 0],

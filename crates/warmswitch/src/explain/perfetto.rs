@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes a timeline for Perfetto: all tasks, and, for each latency that was broken down, its phases, tasks,
-//! interrupts, functions, sections with masked interrupts, and misses.
+//! Writes a timeline for Perfetto. The timeline shows all tasks. For each latency that was broken down, it also shows
+//! phases, tasks, interrupts, functions, sections with masked interrupts, and misses.
 //!
-//! The messages have only the fields of Perfetto's `trace.proto` that are used here (protos/perfetto/trace,
+//! The messages declare only the fields of Perfetto's `trace.proto` that this program uses (protos/perfetto/trace,
 //! TrackEvent).
 
 use board::BoardSpec;
@@ -139,7 +139,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Adds a slice for each sequence of steps with equal names; adds no slice where `name` returns `None`.
+    /// Adds a slice for each sequence of steps with equal names. Adds no slice for steps for which `name` returns
+    /// `None`.
     fn stretches(&mut self, track: u64, sample: &Sample, name: impl Fn(CellId) -> Option<String>) {
         let mut open: Option<(u64, String)> = None;
         for Step { cycle, cell, .. } in &sample.steps {
@@ -254,7 +255,8 @@ impl Writer<'_> {
     }
 }
 
-/// Returns the bytes of the file: all context switches, and these latencies, whose steps the ledger kept.
+/// Returns the bytes of the file. The file has all context switches, and the given latencies. The ledger must have kept
+/// the steps of these latencies.
 pub fn trace(
     ledger: &Ledger,
     account: &Account<'_>,

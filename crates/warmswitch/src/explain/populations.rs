@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Splits latencies into two populations: those in which a function ran, and those in which the function did not run.
-//! Finds the function that explains most of the variance.
+//! Splits latencies into two populations: latencies in which a function ran, and latencies in which the function did
+//! not run. Finds the function that explains most of the variance.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +28,7 @@ pub struct Populations {
 type Sum = (f64, f64);
 
 /// Returns the share of the variance that lies between a part of the latencies and the rest. `squares` is the sum of
-/// squared deviations of all latencies.
+/// the squared deviations of all latencies.
 fn share(part: Sum, whole: Sum, squares: f64) -> f64 {
     let rest = (whole.0 - part.0, whole.1 - part.1);
     if part.0 < LEAST as f64 || rest.0 < LEAST as f64 || squares <= 0.0 {
@@ -38,8 +38,8 @@ fn share(part: Sum, whole: Sum, squares: f64) -> f64 {
     part.0 * rest.0 / whole.0 * difference * difference / squares
 }
 
-/// Finds the function whose presence explains most of the variance. Among functions that always run together, it finds
-/// the first function in `order`.
+/// Finds the function whose presence explains most of the variance. Of several functions that always run together, it
+/// finds the first one in `order`.
 pub fn populations(samples: &[&Sample], order: &[Function]) -> Option<Populations> {
     let known = samples.iter().filter(|sample| !sample.visited.is_empty());
     let known: Vec<&Sample> = known.copied().collect();
@@ -86,7 +86,8 @@ pub fn populations(samples: &[&Sample], order: &[Function]) -> Option<Population
     })
 }
 
-/// Returns the functions in the samples' steps, in the order of their first execution, one sample after the other.
+/// Returns the functions in the steps of all samples, in the order in which they first appear. The samples are read one
+/// after the other.
 pub fn in_order(samples: &[&Sample], function: impl Fn(u32) -> Function) -> Vec<Function> {
     let mut seen = BTreeSet::new();
     let steps = samples.iter().flat_map(|sample| &sample.steps);

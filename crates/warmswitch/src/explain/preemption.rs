@@ -16,7 +16,7 @@ use supply::variables;
 
 /// Initial preempt count of the first task: PREEMPT_OFFSET.
 const FIRST_COUNT: [u8; 4] = [1, 0, 0, 0];
-/// Number of functions that a line names for the beginning and for the end of a section.
+/// Maximum number of functions that a line names for each end of a section.
 const CALLERS: usize = 3;
 /// Prefixes of functions that switch preemption off on behalf of their callers. The callers are named instead.
 const WRAPPERS: &[&str] = &[
@@ -35,9 +35,9 @@ pub struct Begun {
     pub times: u64,
     /// Core cycle at the beginning.
     pub from: u64,
-    /// Duration without interrupts, in core cycles.
+    /// Duration of the section without its interrupts, in core cycles.
     pub cycles: u64,
-    /// Duration of interrupts in the section, in core cycles.
+    /// Duration of the interrupts in the section, in core cycles.
     pub interrupts: u64,
     /// Function that began the section, and its callers.
     pub by: Vec<String>,
@@ -89,7 +89,7 @@ pub fn watch(
     Ok((watched, symbols))
 }
 
-/// Returns sections by the function that began them, longest first.
+/// Returns the sections, grouped by the function that began them. The longest comes first.
 pub fn by_function(sections: &Sections, symbols: &Symbols) -> Vec<Begun> {
     let names = |(pc, callers): &(u32, Vec<u32>)| -> Vec<String> {
         let all = std::iter::once(pc).chain(callers);

@@ -66,7 +66,8 @@ pub struct Ready {
     pub kind: &'static str,
 }
 
-/// Loads the experiment of a run: the project's, or the one in the user's own folder.
+/// Loads the experiment of a run. Without `folder`, it is an experiment of this project. Otherwise, it is the user's
+/// own experiment in `folder`.
 fn experiment_of(run: &Run, folder: Option<&str>) -> Result<Experiment> {
     let Some(folder) = folder else {
         return Experiment::load(&run.experiment).map_err(|error| {
@@ -87,7 +88,8 @@ fn experiment_of(run: &Run, folder: Option<&str>) -> Result<Experiment> {
     Ok(experiment)
 }
 
-/// Prepares a run for repetition; `folder` names the user's own experiment. Rejects the run if its inputs have changed.
+/// Prepares a run for repetition. `folder` is the folder of the user's own experiment. Rejects the run if its inputs
+/// have changed.
 pub fn ready(run: Run, folder: Option<&str>) -> Result<Ready> {
     let experiment = experiment_of(&run, folder)?;
     let points = [run.point.clone()];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Keeps snapshots during a run of `explain`, and the cycles of the run's latencies. `explain --only` repeats a latency
-//! from the last snapshot before it.
+//! During a run of `explain`, keeps snapshots and the cycles of the run's latencies. `explain --only` repeats a latency
+//! from the last snapshot before the latency.
 
 use std::fs;
 use std::path::PathBuf;
@@ -24,7 +24,8 @@ use supply::cache::{self, Inputs};
 
 /// Board time between two snapshots, in seconds.
 const EVERY_S: u64 = 2;
-/// The ledger starts at least 1 s / `BEFORE` before a latency, so that it can find the causers of the latency's misses.
+/// The ledger starts at least 1 s / `BEFORE` before a latency. Then the ledger can find the causers of the latency's
+/// misses.
 const BEFORE: u64 = 2;
 const FORMAT: u32 = 1;
 
@@ -32,14 +33,14 @@ const FORMAT: u32 = 1;
 #[derive(Serialize, Deserialize)]
 pub struct Index {
     format: u32,
-    /// Core cycles of the snapshots.
+    /// Core cycles at which the snapshots were made.
     kept: Vec<u64>,
     tasks: Vec<Task>,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Task {
-    /// Name, with a number if the task is not the first with that name.
+    /// Name of the task. If earlier tasks have the same name, a number is added.
     task: String,
     program: String,
     /// First and last core cycle of each latency.
@@ -109,7 +110,7 @@ impl RunSnapshots {
     }
 }
 
-/// Reads the index of a run; `None` if `explain` has not repeated the run yet.
+/// Reads the index of a run. Returns `None` if `explain` has not repeated the run yet.
 pub fn index(run: &Run) -> Option<Index> {
     let bytes = fs::read(path(&run.hash).ok()?).ok()?;
     let index: Index = serde_json::from_slice(&bytes).ok()?;
@@ -126,7 +127,8 @@ struct Reached {
 }
 
 impl Index {
-    /// Repeats the chosen latencies from snapshots, and renders them as text or JSON; `None` if a snapshot is missing.
+    /// Repeats the chosen latencies from snapshots, and renders them as text or JSON. Returns `None` if a snapshot is
+    /// missing.
     pub fn explain(
         &self,
         ready: &Ready,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Summarises misses by set of a cache, with the functions of the missed lines. The summary shows the sets in which
-//! lines compete for ways. Another order of the functions in memory could reduce these misses.
+//! Summarises misses by set of a cache, and names the functions of the missed lines. The summary shows the sets in
+//! which lines compete for ways. Another order of the functions in memory could reduce the misses in these sets.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ pub struct Set {
     pub missed: Missed,
     /// Number of repeatedly missed lines.
     pub lines: usize,
-    /// Functions of the missed lines with their numbers of misses, largest first. For data, the list contains the name
-    /// at the data's address.
+    /// Functions of the missed lines with their numbers of misses. The largest number comes first. For data, the list
+    /// contains the name at the data's address.
     pub functions: Vec<(String, u64)>,
 }
 
@@ -28,7 +28,7 @@ pub struct Set {
 pub struct Sets {
     pub kind: Kind,
     pub ways: u32,
-    /// Most costly first.
+    /// Sets, with the most costly set first.
     pub sets: Vec<Set>,
     /// Number of repeatedly missed lines in all sets.
     pub lines: usize,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sets up a ledger for the kernel of a board: its functions, and the hooks at which the ledger notices events.
+//! Sets up a ledger for the kernel of a board: the kernel's functions, and the hooks at which the ledger notices
+//! events.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use supply::variables::{self, Variable};
 /// A session in which a ledger charges every cycle.
 pub type Charged = Session<Observed<Ledger>>;
 
-/// A kernel's functions, by number ([`watch::ledger::Function::number`]).
+/// A kernel's functions. Their numbers are those of [`watch::ledger::Function::number`].
 pub struct Kernel {
     names: Vec<String>,
     functions: Arc<Functions>,
@@ -35,11 +36,11 @@ impl Kernel {
     }
 }
 
-/// Name of the first task (Linux init/init_task.c). The position of this name in init_task is the offset of a task's
-/// name.
+/// Name of the first task (Linux init/init_task.c). The position of this name in init_task is the offset of the name in
+/// every task's structure.
 const FIRST_TASK: &[u8] = b"swapper";
 
-/// Charges all cycles of a booted board from now on. Without a vmlinux, tasks and functions have no names.
+/// From now on, charges all cycles of a booted board. Without a vmlinux, tasks and functions have no names.
 pub fn charge(session: Session, vmlinux: Option<&Path>) -> (Charged, Kernel) {
     let symbols = Symbols::of(vmlinux);
     let base = symbols.kernel();
@@ -95,7 +96,7 @@ pub fn charge(session: Session, vmlinux: Option<&Path>) -> (Charged, Kernel) {
     (charged, kernel)
 }
 
-/// Returns the offset of a task's name in its structure.
+/// Returns the offset of a task's name in the task's structure.
 fn name_offset(first: &Variable) -> Option<u32> {
     let mut places = first.initial.windows(FIRST_TASK.len());
     let at = places.position(|bytes| bytes == FIRST_TASK)?;
@@ -133,8 +134,8 @@ mod tests {
     #[test]
     #[ignore = "needs the kernel"]
     fn a_board_that_is_looked_at_is_the_same_wherever_it_stops() {
-        // The command has pipes, interrupts, an idle core, and many tasks that exit, because the ledger reads names at
-        // exits.
+        // The command has pipes, interrupts, an idle core, and many tasks that exit. Exits matter because the ledger
+        // reads the name of a task when the task exits.
         let command =
             "ls; cyclictest -l 20 -p 50 -q; lat_ctx -P -g -s 0 -n 50 2; hackbench -g 1 -l 1";
         for (board, kernel) in [("sam9263", "plain"), ("omap1610", "fcse-guaranteed")] {

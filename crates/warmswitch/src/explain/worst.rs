@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The worst latency of each kernel, for reports. `explain` stores its result for a run under the run's name.
+//! The worst latency of each kernel, for reports. `explain` stores its result under the name of the explained run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,9 +34,9 @@ pub struct Worst {
     task: String,
     us: f64,
     cycles: u64,
-    /// Sentences on all latencies of the task: see [`Late::summary`].
+    /// Sentences about all latencies of the task: see [`Late::summary`].
     summary: String,
-    /// Sentences on masked interrupts, and on code between the interrupt and the scheduler.
+    /// Sentences about masked interrupts, and about code that ran between the interrupt and the scheduler.
     held: String,
     misses: usize,
     /// List of causes with their cycles.
@@ -48,7 +48,7 @@ pub struct Worst {
 struct Phase {
     name: String,
     cycles: u64,
-    /// Function, task or interrupt, and core cycles; largest first.
+    /// Function, task or interrupt, and core cycles. The largest place comes first.
     places: Vec<(String, String, u64)>,
 }
 
@@ -120,7 +120,8 @@ fn worst_of<'a>(runs: &'a [Run], kind: &dyn OutputKind) -> Vec<&'a Run> {
     worst.into_values().map(|(_, run)| run).collect()
 }
 
-/// Explains the runs with the largest latencies that have no stored explanation. Warns if a run cannot be explained.
+/// Explains the runs with the largest latencies, unless their explanations are stored. Warns if a run cannot be
+/// explained.
 pub fn explain_missing(runs: &[Run], kind: &dyn OutputKind) {
     let worst = worst_of(runs, kind);
     for run in worst.into_iter().filter(|run| kept(run).is_none()) {

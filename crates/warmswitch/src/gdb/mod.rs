@@ -2,10 +2,11 @@
 //! Serves gdb's remote protocol for a board, with the crate `gdbstub`.
 //!
 //! gdb sees the registers of the current mode. Memory accesses of gdb use virtual addresses and go through the core's
-//! data side: FCSE, page tables, D-cache lines and pending writes. They take no board time and do not change the
-//! caches. The board compares the pc with a list of breakpoints, so that neither memory nor the I-cache changes.
-//! Watchpoints are compared with the accesses that pass translation. With a breakpoint or watchpoint set, the board
-//! runs instruction by instruction, at about 10 million instructions per second. The guest cannot notice the debugger.
+//! data side: FCSE, page tables, D-cache lines and pending writes. These accesses take no board time and do not change
+//! the caches. The board compares the pc with a list of breakpoints, so a breakpoint changes neither memory nor the
+//! I-cache. Watchpoints are compared with the accesses that pass translation. While a breakpoint or watchpoint is set,
+//! the board runs instruction by instruction, at about 10 million instructions per second. The guest cannot notice the
+//! debugger.
 
 pub mod link;
 
@@ -52,7 +53,7 @@ pub struct Debuggee {
     watchpoints: Vec<(u32, u32, WatchKind)>,
     /// Whether the next run is a single step.
     stepping: bool,
-    /// Whether the next instruction is executed even if it has a breakpoint.
+    /// Whether the next instruction executes even if a breakpoint is set on it.
     resumed: bool,
 }
 
@@ -73,7 +74,7 @@ impl Debuggee {
         }
     }
 
-    /// Runs for a short time; returns the reason if the board has stopped.
+    /// Runs for a short time. Returns the reason if the board has stopped.
     fn run_slice(&mut self) -> Option<Reason> {
         let reason = if self.stepping {
             Some(self.one().unwrap_or(Reason::DoneStep))
@@ -106,7 +107,7 @@ impl Debuggee {
         let idle = self.machine.counters().idle_cycles;
         let mut stop = self.machine.run_until(self.machine.now() + 1);
         if stop == Stop::Limit && self.machine.counters().idle_cycles != idle {
-            // The core sleeps: no instruction executes before the next event.
+            // The core sleeps, so no instruction executes before the next event.
             let next = self.machine.cpu().bus.next_event();
             if next != u64::MAX && next > self.machine.now() {
                 stop = self.machine.run_until(next);
@@ -128,7 +129,7 @@ impl Debuggee {
         self.judge(stop)
     }
 
-    /// Translates a stop of the machine for gdb; `None` continues the run.
+    /// Translates a stop of the machine for gdb. Returns `None` if the run continues.
     fn judge(&self, stop: Stop) -> Option<Reason> {
         let signal = match stop {
             Stop::Limit | Stop::ConsoleMatched | Stop::Edge | Stop::Frame => return None,
@@ -394,7 +395,7 @@ impl MonitorCmd for Debuggee {
     }
 }
 
-/// Event loop of gdbstub: runs the board until it stops or gdb sends data.
+/// Event loop of gdbstub. Runs the board until the board stops or gdb sends data.
 pub enum EventLoop {}
 
 impl BlockingEventLoop for EventLoop {

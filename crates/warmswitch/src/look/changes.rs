@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parts of a sheet with changes: changed cache lines with their words, changed TLB entries, and waiting writes.
+//! Parts of a sheet that show changes: changed cache lines with their words, changed TLB entries, and waiting writes.
 
 use super::caches::Cache;
 use super::focus::{head, tlb_part, waiting_part, words};

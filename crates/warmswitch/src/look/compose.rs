@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Composes the two kinds of sheets: sheets for one line of memory, and sheets for all caches.
+//! Composes the two kinds of sheets: a sheet for one line of memory, and a sheet for all caches.
 
 use super::sheet::{Part, Piece, Row, Sheet};
 use super::state::{Focus, Memory, State};
 use super::{changes, focus, map};
 
-/// State of a board before and after.
+/// State of a board before and after the shown instructions.
 pub struct Moments<'a> {
     pub states: [&'a State; 2],
-    /// Function names of the next instructions.
+    /// Name of the function that contains the next instruction, in each state.
     pub names: [Option<String>; 2],
 }
 

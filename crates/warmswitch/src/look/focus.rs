@@ -10,9 +10,11 @@ use super::caches::Cache;
 use super::sheet::{Kind, Part, Piece, Row};
 use super::state::{Focus, Memory, State};
 
-/// Size of a page, bytes. All virtual addresses of a line of memory agree in the bits below the page size.
+/// Size of a page, in bytes. The virtual addresses of a line of memory differ only in the bits above the offset in the
+/// page.
 const PAGE: u32 = 4096;
-/// Maximum number of sets that are all shown. If more sets can hold the line, only the relevant sets are shown.
+/// Maximum number of sets that are all shown. If more sets can hold the line, only the relevant ones of these sets are
+/// shown.
 const SETS: usize = 4;
 
 /// Label and first word of each half of a line.
@@ -66,7 +68,7 @@ pub fn word_piece(word: u32, changed: bool) -> Piece {
 }
 
 /// Returns the sets that can hold the line of memory through any of its virtual addresses. If there are many such sets,
-/// returns only the sets that hold the line at one of the two moments, and the set of the requested address.
+/// returns only the set of the requested address, and the sets that hold the line in one of the two states.
 fn sets(cache: &Cache, states: [&State; 2], target: Focus) -> Vec<u32> {
     let own = target.mva.0 / 32 % cache.sets;
     let in_page = PAGE / 32;
@@ -117,7 +119,8 @@ fn set_part(
     }
 }
 
-/// Returns the row with the tags of a way. With `alone`, no rows with words follow, so this row shows the dirty halves.
+/// Returns the row with the tags of a way. With `alone`, no rows with words follow, so this row also shows the dirty
+/// halves.
 pub fn head(way: u32, lines: [Option<&HeldLine>; 2], target: Option<Focus>, alone: bool) -> Row {
     let text = |line: Option<&HeldLine>| {
         let Some(line) = line else {
@@ -144,7 +147,7 @@ pub fn head(way: u32, lines: [Option<&HeldLine>; 2], target: Option<Focus>, alon
     Row::texts(format!("  way {way}"), texts)
 }
 
-/// Returns the words of a way, one row per half. Words that differ from `memory` are marked.
+/// Returns the words of a way in one row per half of the line. Words that differ from `memory` are marked.
 pub fn words(
     cache: &Cache,
     lines: [Option<&HeldLine>; 2],
@@ -155,7 +158,7 @@ pub fn words(
         let Some(line) = lines[n] else {
             return Vec::new();
         };
-        // If the way now holds another line, the tags of that line are marked, and its words are not.
+        // If the way now holds another line, mark the tags of that line, but not its words.
         let same = before.filter(|before| n == 1 && before.mva == line.mva);
         let dirty = line.halves >> half & 1 == 1;
         let was = same.map(|before| before.halves >> half & 1 == 1);

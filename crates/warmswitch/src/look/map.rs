@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parts of a sheet with all lines of the caches, one letter per line.
+//! Parts of a sheet that show all lines of the caches, with one letter per line.
 
 use super::caches::Cache;
 use super::sheet::{Kind, Part, Piece, Row};

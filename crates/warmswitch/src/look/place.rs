@@ -12,7 +12,7 @@ use supply::symbols::Symbols;
 /// An instruction to stop at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Address and core cycle, as in a report.
+    /// Address and core cycle, as in a report's `PC@CYCLE`.
     Then(At),
     /// Address.
     Pc(u32),
@@ -27,7 +27,7 @@ pub enum Place {
 pub enum Address {
     /// Virtual address.
     Va(u32),
-    /// Register that holds a virtual address before the instruction, and offset in bytes.
+    /// Register that holds a virtual address before the instruction, and an offset in bytes.
     Register(usize, u32),
 }
 
@@ -102,7 +102,7 @@ impl Functions {
         Functions { all }
     }
 
-    /// Returns the address of a function; `option` is for the error message.
+    /// Returns the address of a function. The error message names `option`.
     pub fn address(&self, option: &str, name: &str) -> Result<u32> {
         let found = self.all.iter().find_map(|(_, s)| s.address(name));
         found.ok_or_else(|| anyhow!("{option} {name}: no such function{}", self.near(name)))
@@ -121,13 +121,13 @@ impl Functions {
         }
     }
 
-    /// Returns the name of an address, like `load_word+0x4`; `None` outside functions.
+    /// Returns the name of an address, like `load_word+0x4`. Returns `None` if the address is in no function.
     pub fn name(&self, pc: u32) -> Option<String> {
         let mut all = self.all.iter();
         all.find_map(|(_, s)| s.name(pc))
     }
 
-    /// Returns the address of a place. Rejects a register, whose value is unknown before the board runs.
+    /// Returns the address of a place. Rejects a register, because its value is unknown before the board runs.
     pub fn pc(&self, option: &str, place: &Place) -> Result<u32> {
         match place {
             Place::Then(at) => Ok(at.pc),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs a board to an instruction. The search for the instruction's cycle runs on an observed fork, so that the board
+//! Runs a board to an instruction. A fork with an observer searches for the cycle of the instruction, so that the board
 //! itself runs without an observer.
 
 use anyhow::{Result, bail};
@@ -18,13 +18,13 @@ pub struct Wanted<'a> {
     pub pc: u32,
     /// Number of the execution, counted from now; 1 is the next execution.
     pub nth: u64,
-    /// The typed command, and the length of the console's log before it.
+    /// The typed command, and the length that the console log had when the command was typed.
     pub typed: (&'a Typed, usize),
     /// Limit of board time, in seconds.
     pub limit_s: f64,
 }
 
-/// Ends the run when the observer stops the board; does nothing else.
+/// Ends the run when the observer stops the board. Does nothing else.
 struct Onlooker;
 
 impl<B: BoardBus> StopHandler<B> for Onlooker {
@@ -81,7 +81,7 @@ impl Wanted<'_> {
     }
 }
 
-/// Returns a copy of the machine after its next instruction.
+/// Returns a copy of the machine, after the machine's next instruction.
 pub fn one_further(machine: &Machine) -> Machine {
     let mut further = machine.clone();
     further.run_until(machine.now() + 1);

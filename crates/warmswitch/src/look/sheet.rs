@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A sheet: two columns, for the state before and after, in parts with rows. The text and the picture place the pieces
-//! at the same positions.
+//! A sheet. Its two columns show the state before and the state after. Its parts have rows. Text and picture place the
+//! pieces of a row at the same positions.
 
 /// Width of a word with its marks, in characters.
 const WORD: usize = 10;
@@ -33,7 +33,7 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// Makes a piece of plain text; `changed` marks it.
+    /// Makes a piece of plain text. The piece is marked if `changed` is true.
     pub fn plain(text: impl Into<String>, changed: bool) -> Piece {
         Piece {
             text: text.into(),
@@ -58,7 +58,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Makes a row of two texts, and marks the second text if the two differ.
+    /// Makes a row of two texts. Marks the second text if it differs from the first.
     pub fn texts(label: impl Into<String>, texts: [String; 2]) -> Row {
         let changed = texts[0] != texts[1];
         let [before, after] = texts;

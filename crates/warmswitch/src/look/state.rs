@@ -15,7 +15,7 @@ pub struct State {
     pub cycle: u64,
     /// Address of the next instruction.
     pub pc: u32,
-    /// Disassembly of the next instruction; `None` if no memory is mapped there.
+    /// Disassembly of the next instruction. `None` if no memory is mapped at its address.
     pub instruction: Option<String>,
     /// Registers of the current mode, without the pc.
     pub registers: [u32; 15],
@@ -42,11 +42,12 @@ pub struct Focus {
     pub pa: Pa,
 }
 
-/// The eight words of a line in memory; `None` where the board has no memory.
+/// The eight words of a line in memory. A word is `None` if the board has no memory at its address.
 pub type Memory = [Option<u32>; 8];
 
 impl State {
-    /// Reads the state of a board. Writes that have begun count as done, because the next reader of memory sees them.
+    /// Reads the state of a board. A write that has begun counts as done, because the next reader of memory sees its
+    /// data.
     pub fn of(machine: &Machine) -> State {
         let settled = settled(machine);
         let cpu = settled.cpu();
@@ -74,7 +75,7 @@ fn settled(machine: &Machine) -> Machine {
     fork
 }
 
-/// Translates a virtual address to a line of memory, through the page tables, or else through a line in the D-cache.
+/// Translates a virtual address to a line of memory. Uses the page tables, or else a line in the D-cache.
 pub fn focus(machine: &Machine, va: u32) -> Option<Focus> {
     let cpu = machine.cpu();
     let mva = cpu.debug_mva(Va(va));
@@ -93,8 +94,8 @@ pub fn memory(machine: &Machine, pa: Pa) -> Memory {
     std::array::from_fn(|n| settled.cpu().debug_memory(pa.plus(4 * n as u32)))
 }
 
-/// Disassembles the next instruction, from its line in the I-cache or else from memory. The D-cache does not matter,
-/// because a fetch bypasses it.
+/// Disassembles the next instruction. Takes it from its line in the I-cache, or else from memory. Ignores the D-cache,
+/// because a fetch bypasses the D-cache.
 fn instruction(machine: &Machine) -> Option<String> {
     let cpu = machine.cpu();
     let pc = cpu.pc();

@@ -12,7 +12,7 @@ const ROW: usize = 18;
 /// Margin on all sides, in pixels.
 const MARGIN: usize = 14;
 
-// Colour-blind readers can also distinguish these colours.
+// Colour-blind readers can also distinguish the following colours.
 /// Background of a change.
 const CHANGED: &str = "#fde2b3";
 /// Background of a dirty half.

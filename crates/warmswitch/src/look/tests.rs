@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests with a small made-up cache of 256 bytes in two ways, one address space, and two moments.
+//! Tests with a made-up cache of 256 bytes in two ways, one address space, and two states of the board.
 
 use arm::{CacheGeometry, HeldEntry, HeldLine, Mva, Pa, TlbSide, WaitingWrite};
 
@@ -39,7 +39,7 @@ fn entry(number: usize, mva: u32) -> HeldEntry {
     }
 }
 
-/// The newest word is in a dirty line at one address.
+/// State in which the newest word is in a dirty line at one address.
 fn before() -> State {
     let shape = CacheGeometry { size: 256, ways: 2 };
     State {
@@ -58,7 +58,7 @@ fn before() -> State {
     }
 }
 
-/// A load has filled another line through the other address, and a write waits.
+/// State in which a load has filled another line through the other address, and a write waits.
 fn after() -> State {
     let mut after = before();
     (after.cycle, after.pc, after.registers[0]) = (1100, 0x1_0004, OLD);
@@ -113,7 +113,7 @@ fn all_lines_are_a_letter_each_and_what_changed_is_shown_whole() {
     shows(&of_all(), include_str!("tests/all.txt"));
 }
 
-/// Returns the names of all elements, and checks that all are closed in order.
+/// Returns the names of all elements. Checks that all elements are closed in order.
 fn elements(svg: &str) -> Vec<&str> {
     let (mut open, mut all) = (Vec::new(), Vec::new());
     for part in svg.split('<').skip(1) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes the frames that the Ethernet probe recorded, in the format pcapng. A time stamp is the time of a frame's
-//! first bit on the wire, in nanoseconds since power-on, in steps of 10 ns.
+//! Writes the frames that the Ethernet probe recorded, in the format pcapng. A frame's time stamp is the time of its
+//! first bit on the wire. The unit is nanoseconds since power-on, in steps of 10 ns.
 
 use std::io::Write;
 use std::time::Duration;
@@ -21,7 +21,7 @@ const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 /// Flag of a block: the frame's checksum is wrong.
 const BAD_CHECKSUM: u32 = 1 << 24;
-/// Exponent of the unit of time stamps, which is 10 to the power of minus this number, in seconds.
+/// The unit of time stamps is 10 to the power of minus this number, in seconds.
 const NANOSECONDS: u8 = 9;
 
 /// Writes the frames in the order of their first bits.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Experiments on the cores of the papers. They need separate kernels. The report shows their measured figures, or else
-//! their recorded figures.
+//! Experiments on the cores of the papers. These cores need separate kernels. The report shows figures that were
+//! measured here, or else figures from the records.
 
 use std::fmt::Write as _;
 
@@ -32,10 +32,11 @@ pub struct Cores<'a> {
     name: String,
     title: String,
     lines: Vec<Line>,
-    /// Verdicts from a record. Empty for a measured experiment, whose own section shows the verdicts.
+    /// Verdicts from a record. Empty for a measured experiment, because the verdicts are in the experiment's own
+    /// section.
     verdicts: Vec<Verdict>,
-    /// Published figures to compare with a record. Empty for a measured experiment, whose own section shows the
-    /// published figures.
+    /// Published figures to compare with a record. Empty for a measured experiment, because the published figures are
+    /// in the experiment's own section.
     pub beside: Vec<Pair<'a>>,
     text: String,
 }
@@ -53,7 +54,7 @@ impl<'a> Cores<'a> {
         }
     }
 
-    /// Reads the record of an experiment; `None` without a record.
+    /// Reads the record of an experiment. Returns `None` if there is no record.
     pub fn recorded(name: &str, papers: &'a Papers) -> Result<Option<Cores<'a>>> {
         let e = Experiment::load(name)?;
         let Some(measured) = recorded::figures(&e)? else {
@@ -94,7 +95,7 @@ impl<'a> Cores<'a> {
         text + &table::published(&self.beside, &papers.published)
     }
 
-    /// Renders the section for the report; `beside` is the table of published figures.
+    /// Renders the section for the report. `beside` is the table of published figures.
     pub fn part(&self, beside: Option<Grid>) -> Result<Part> {
         let lines: Vec<&Line> = self.lines.iter().collect();
         let name = format!("recorded-{}", self.name);

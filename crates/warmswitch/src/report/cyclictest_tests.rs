@@ -21,7 +21,7 @@ fn printed(session: &mut Session, command: &str) -> (Value, String) {
     (serde_json::from_str(json).unwrap(), text.to_string())
 }
 
-/// Returns both exports of a run that printed `text`: JSON and text.
+/// Returns the JSON export and the text export of a run that printed `text`.
 fn exported(command: &str, release: &str, text: &str) -> (Value, String) {
     let mut run = made_up_runs().remove(0);
     run.provenance.command = command.into();
@@ -52,7 +52,7 @@ fn both_forms_are_what_cyclictest_itself_writes() {
     let board = boards::load("sam9263").unwrap().0;
     let boot = Recipe::of("plain").prepare(&board).unwrap().boot();
     let booted = Session::boot(&board, 1, &boot).unwrap();
-    // The second command has latencies beyond its last bin.
+    // The second command has latencies beyond the last bin of its histogram.
     for bins in [1000, 60] {
         let command = format!("cyclictest -D 1 -p 50 -q -h {bins} --json=-");
         let (theirs, text) = printed(&mut booted.clone(), &command);

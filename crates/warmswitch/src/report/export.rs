@@ -27,7 +27,7 @@ pub fn figures(material: &Material) -> String {
     text
 }
 
-/// Returns the cells of a figure that follow the board and the axes.
+/// Returns the cells of a figure after the cells for board and axes.
 fn cells(m: &Measured) -> Vec<String> {
     let number = |x: f64| format!("{x:.3}");
     vec![

@@ -61,7 +61,7 @@ fn of_part(part: &Part) -> String {
     text
 }
 
-/// Renders a table; numbers are aligned to the right.
+/// Renders a table. Numbers are aligned to the right.
 fn grid(grid: &Grid) -> String {
     let row = |cells: &[String]| {
         let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();

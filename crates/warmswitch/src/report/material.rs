@@ -24,7 +24,7 @@ pub struct Material<'a> {
     pub results: Results<'a>,
     pub kind: &'static dyn OutputKind,
     pub papers: &'a Papers,
-    /// Additional parts of the report, from other modules.
+    /// Additional parts of the report, which other modules make.
     pub more: Vec<Part>,
 }
 
@@ -55,7 +55,7 @@ impl<'a> Material<'a> {
         self.campaign.command(&self.experiment.named)
     }
 
-    /// Returns the input of the output kind.
+    /// Returns the input for the functions of the output kind.
     pub fn told(&self) -> ReportInput<'_> {
         ReportInput {
             experiment: &self.experiment.name,
@@ -74,7 +74,7 @@ pub struct Results<'a> {
     pub beside: Vec<Pair<'a>>,
     /// Comparison of each kernel with the first kernel, over all seeds.
     pub versus: Vec<Versus>,
-    /// Warnings about the measurement. Each names a remedy.
+    /// Warnings about the measurement. Each warning names a remedy.
     pub warnings: Vec<String>,
 }
 
@@ -117,13 +117,13 @@ pub fn with_made_up<T>(use_it: impl FnOnce(&Material) -> T) -> T {
         results::runs::for_tests::made_up_runs(),
     );
     let mut material = Material::of(&e, &campaign, &runs, &papers).unwrap();
-    // Tests must not depend on records, which change.
+    // Tests must not depend on the records, because records change.
     let verdicts = &mut material.results.verdicts;
     verdicts.iter_mut().for_each(|v| v.recorded = None);
     use_it(&material)
 }
 
-/// Adds the verdict from the record to claims without measured figures.
+/// To claims without measured figures, adds the verdict from the record.
 fn add_recorded(e: &Experiment, verdicts: &mut [Verdict]) -> Result<()> {
     if verdicts.iter().all(|v| v.count > 0) {
         return Ok(());

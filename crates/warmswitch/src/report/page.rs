@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The report: one self-contained HTML page, with its figures as files in the same folder. The report depends only on
+//! The report: one self-contained HTML page. Files with its figures are in the same folder. The report depends only on
 //! experiments, runs and published figures.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,22 +30,22 @@ use results::runs::run::Run;
 #[template(path = "report.html")]
 struct Page {
     title: String,
-    /// Sentence with the first headline; empty without headlines.
+    /// Sentence with the first headline. Empty without headlines.
     sentence: String,
-    /// Sentence that compares the paper's effect with ours; empty without a paper.
+    /// Sentence that compares the paper's effect with our effect. Empty without a paper.
     of_paper: String,
-    /// Boards and kernels; empty without runs.
+    /// Boards and kernels of the runs. Empty without runs.
     measured_on: String,
-    /// Numbers of claims that hold, fail and are open; empty without claims.
+    /// Numbers of claims that hold, fail and are open. Empty without claims.
     verdict: String,
-    /// Claims that fail or are open, in short.
+    /// Short forms of the claims that fail or are open.
     undecided: Vec<Claim>,
     /// Names of the experiments that were measured in their quick form.
     quick: String,
-    /// SVG text; empty without headlines.
+    /// SVG text of the headline chart. Empty without headlines.
     headline_chart: String,
     headlines: Grid,
-    /// Parts for the user's machine, then for each core; empty in the report of one experiment.
+    /// Parts for the user's machine, followed by the parts for each core. Empty in the report of one experiment.
     cores: Vec<Part>,
     sections: Vec<Section>,
     assumptions: Vec<Part>,
@@ -58,7 +58,7 @@ struct Section {
     title: String,
     /// Command that reproduces the section.
     command: String,
-    /// Numbers of the section's claims that hold, fail and are open; empty without claims.
+    /// Numbers of the section's claims that hold, fail and are open. Empty without claims.
     verdict: String,
     incomplete: String,
     failed: Vec<String>,
@@ -66,7 +66,7 @@ struct Section {
     warnings: Vec<String>,
     claims: Vec<Claim>,
     parts: Vec<Part>,
-    /// Names of the files with the figures, which are in the folder of the page.
+    /// Names of the files with the figures. The files are in the page's folder.
     files: Vec<String>,
 }
 

@@ -15,10 +15,10 @@ const WIDTH: u32 = 480;
 const LEFT: i32 = 12;
 /// Right end of the longest bar, in pixels.
 const RIGHT: i32 = 360;
-/// Height of a bar with its gap, in pixels.
+/// Height of a bar, including the gap to the next bar, in pixels.
 const HEIGHT: i32 = 15;
 
-/// Draws one group of bars per headline, as SVG text; empty without headlines.
+/// Draws one group of bars per headline, as SVG text. Returns an empty text without headlines.
 pub fn bars(lines: &[&Line]) -> Result<String> {
     let kernels = headline::kernels(lines);
     let all = lines
@@ -73,7 +73,7 @@ impl Bars<'_> {
         LEFT + (f64::from(RIGHT - LEFT) * ratio / self.largest) as i32
     }
 
-    /// Draws a kernel's bar, its figure and the paper's mark; nothing without a figure.
+    /// Draws a kernel's bar, its figure and the paper's mark. Draws nothing if the kernel has no figure.
     fn bar(&mut self, line: &Line, kernel: &str, colour: RGBColor, y: i32) -> Result<()> {
         let Some(ratio) = line.ratio(kernel) else {
             return Ok(());
@@ -104,7 +104,7 @@ impl Bars<'_> {
     }
 }
 
-/// Returns a kernel's figure with its interval, and the paper's ratio.
+/// Returns a kernel's figure, the interval of the figure, and the paper's ratio.
 fn tooltip(line: &Line, kernel: &str) -> String {
     let measured = line.figure(kernel).map(|m| {
         let name = short_kernel(kernel);

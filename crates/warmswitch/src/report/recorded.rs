@@ -21,7 +21,8 @@ pub fn read(text: &str, kernels: &[String]) -> Result<Vec<Measured>> {
     text.lines().enumerate().skip(1).map(line).collect()
 }
 
-/// Reads the figures of an experiment's record, which holds the full form; `None` without a record.
+/// Reads the figures of an experiment's record. The record holds the full form of the experiment. Returns `None` if
+/// there is no record.
 pub fn figures(e: &Experiment) -> Result<Option<Vec<Measured>>> {
     let path = paths::root().join(format!("records/{}.csv", e.name));
     if !path.exists() {
@@ -61,7 +62,7 @@ fn read_line(line: &str, kernels: &[String]) -> Option<Measured> {
             series: series.to_string(),
             axes: axes.split_whitespace().map(axis).collect::<Option<_>>()?,
         },
-        // `Measured` needs static strings. The leaked words are few, and the program needs them until it ends.
+        // `Measured` needs static strings. Leaked words are few, and the program needs them until its end.
         metric: metric.to_string().leak(),
         unit: unit.to_string().leak(),
         value: value.parse().ok()?,

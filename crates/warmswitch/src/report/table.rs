@@ -38,7 +38,7 @@ pub fn render(material: &Material) -> String {
     text
 }
 
-/// Returns the table of headlines: the figures of all kernels with their ratio to the first kernel.
+/// Returns the table of headlines. It has the figures of all kernels, and their ratios to the first kernel's figures.
 pub fn headlines(lines: &[&Line]) -> Grid {
     let kernels = headline::kernels(lines);
     let has_papers = lines.iter().any(|line| line.paper.is_some());
@@ -57,7 +57,7 @@ pub fn headlines(lines: &[&Line]) -> Grid {
     }
 }
 
-/// Returns a table with a line per metric, and a column per kernel except the first.
+/// Returns a table with a line per metric. Each kernel except the first has a column.
 pub fn versus(all: &[Versus]) -> Grid {
     let metrics = distinct(all.iter().map(|v| v.metric));
     let kernels = distinct(all.iter().map(|v| v.place.kernel.as_str()));
@@ -110,7 +110,7 @@ pub fn verdicts(verdicts: &[Verdict]) -> String {
     text
 }
 
-/// Lists the points without a result, each with the reason and the path of its console log.
+/// Lists the points without a result. Each has the reason and the path of its console log.
 pub fn failed_text(failed: &[Failed]) -> String {
     let line = |f: &Failed| {
         let console = paths::shown(&paths::out().join(&f.console));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes a scope's recording as VCD, which every waveform viewer reads, or as FST, which suits long recordings. Times
-//! are nanoseconds since power-on.
+//! Writes a scope's recording as VCD or as FST. Every waveform viewer reads VCD. FST suits long recordings. Times are
+//! nanoseconds since power-on.
 
 use std::io::{Cursor, Write};
 
@@ -25,7 +25,7 @@ pub struct Waveform<'a> {
 }
 
 impl Waveform<'_> {
-    /// Returns the first and the last nanosecond of the part of the recording that has no lost edges.
+    /// Returns the first and the last nanosecond of the part of the recording in which no edges were lost.
     fn span(&self) -> Result<(u64, u64)> {
         let Some(from) = self.capture.from else {
             bail!("the trigger never fired, so there is no recording to write");
@@ -188,7 +188,7 @@ mod tests {
         bytes
     }
 
-    /// Reads the edges after `from` with a viewer's library: nanoseconds, pin, level.
+    /// Reads the edges after `from` with the library of a viewer. An edge has nanoseconds, pin and level.
     fn seen(bytes: Vec<u8>, from: u64) -> Vec<(u64, u8, bool)> {
         let mut wave = simple::read_from_reader(Cursor::new(bytes)).unwrap();
         let vars: Vec<(String, wellen::SignalRef)> = {
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn a_viewers_library_sees_every_edge_where_the_scope_said() {
         let mut capture = capture();
-        // The recording began without a trigger, so every edge comes after its beginning.
+        // The recording began without a trigger, so every edge comes after the beginning.
         capture.from = Some(180_999_000);
         let from = nanoseconds(180_999_000, HZ);
         assert_eq!(seen(vcd(&capture), from), recorded(&capture, 0));
@@ -273,7 +273,7 @@ mod tests {
         );
     }
 
-    /// sigrok converts the file to samples, and writes their changes with times that start at 0.
+    /// sigrok converts the file to samples. Then it writes the changes of the samples, with times that start at 0.
     #[test]
     #[ignore = "needs sigrok-cli"]
     fn sigrok_sees_every_edge_where_the_scope_said() {
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(changes(&vcd, first), recorded(&capture, 1));
     }
 
-    /// Returns the changes after the first time stamp of a VCD file. Times are counted from `first`.
+    /// Returns the changes after the first time stamp of a VCD file. Times count from `first`.
     fn changes(text: &str, first: u64) -> Vec<(u64, u8, bool)> {
         let mut parser = vcd::Parser::new(text.as_bytes());
         let header = parser.parse_header().unwrap();

@@ -49,13 +49,13 @@ impl Cost {
 #[derive(Debug, Serialize)]
 pub struct Comparison {
     pub work: &'static str,
-    /// Host CPU time per guest instruction of this build, divided by the same time of the other build, over all pairs.
+    /// Ratio over all pairs: host CPU time per guest instruction of this build, divided by that of the other build.
     pub ratio: Summary,
-    /// Guest instructions of this build and of the other build. They differ if the simulated time differs.
+    /// Guest instructions of this build and of the other build. The numbers differ if the simulated times differ.
     pub instructions: [u64; 2],
 }
 
-/// Returns the absolute path of the other build; an error if it is not an executable file.
+/// Returns the absolute path of the other build's program. Fails if it is not an executable file.
 fn program(other: &Path) -> Result<PathBuf> {
     let meta = (other.metadata())
         .with_context(|| format!("--against {}: cannot find the build", paths::shown(other)))?;
@@ -67,7 +67,7 @@ fn program(other: &Path) -> Result<PathBuf> {
     Ok(other.canonicalize()?)
 }
 
-/// Runs both builds `pairs` times. Afterwards this thread stays bound to one core.
+/// Runs both builds `pairs` times. After the call, this thread stays bound to one core.
 pub fn compare(other: &Path, pairs: u32) -> Result<Vec<Comparison>> {
     let this = std::env::current_exe().context("cannot find the path of this program")?;
     let other = program(other)?;
@@ -119,8 +119,8 @@ fn stay_on(core: usize) -> Result<()> {
         .with_context(|| format!("cannot bind this thread to core {core}"))
 }
 
-/// Starts one repetition of each piece of work in the program's own folder, so that it reads the boards and kernels of
-/// its own source tree. An older build may not understand the descriptions of this tree.
+/// Starts one repetition of each piece of work. The program runs in its own folder, so that it reads the boards and
+/// kernels of its own source tree. An older build may not understand the descriptions in this tree.
 fn start(program: &Path) -> Result<Child> {
     let place = program.parent().unwrap_or(Path::new("/"));
     Command::new(program)
@@ -133,8 +133,8 @@ fn start(program: &Path) -> Result<Child> {
         .with_context(|| format!("cannot run {}", paths::shown(program)))
 }
 
-/// Waits for a run and returns the costs of its pieces of work. The run cannot block on its pipes, because it prints
-/// less than a pipe holds.
+/// Waits for a run, and returns the costs of its pieces of work. A run prints less than a pipe holds, so it cannot
+/// block on its pipes.
 fn result(program: &Path, run: Child) -> Result<Vec<Cost>> {
     let output = run
         .wait_with_output()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Speed by core: the pieces of work on a board of each core, with one kernel for all cores and programs for ARMv4T.
+//! Speed by core. The pieces of work run on a board of each core, with one kernel for all cores and programs for
+//! ARMv4T.
 
 use anyhow::Result;
 use board::spec::DEFAULT_BOARD;

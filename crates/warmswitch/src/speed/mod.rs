@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Speed of the simulator in host CPU time on fixed guests: a boot to the shell, a CPU-bound guest, and rings of tasks
-//! that switch. Where QEMU is installed, it does the same work for comparison.
+//! that switch. If QEMU is installed, it does the same work for comparison.
 //!
 //! Host time is the CPU time of the simulating process, because other load on the machine affects CPU time less than
-//! wall-clock time. The best of several repetitions counts. Work after the boot is measured without the boot. For that,
-//! the simulator forks the booted machine. QEMU's CPU time is read when the guest's console shows the beginning and the
-//! end of the work. The speeds of both simulators use the guest instructions that our simulator counted, because QEMU
-//! does equal work with a different number of timer interrupts.
+//! wall-clock time. The best of several repetitions counts. The measurement of work after the boot excludes the boot.
+//! For this, the simulator forks the booted machine. QEMU's CPU time is read when the guest's console shows the
+//! beginning and the end of the work. The speeds of both simulators use the guest instructions that our simulator
+//! counted, because QEMU has a different number of timer interrupts in equal work.
 
 pub mod against;
 pub mod cores;
@@ -77,7 +77,7 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// Returns the plain kernel and our root file system for the default board; builds them if missing.
+    /// Returns the plain kernel and our root file system for the default board. Builds them if they are missing.
     pub fn new() -> Result<Guest> {
         let built = kernel::build(&Request {
             name: "plain".into(),
@@ -103,7 +103,7 @@ impl Guest {
 pub struct Ours {
     /// Executed guest instructions.
     pub instructions: u64,
-    /// Board time in which the core did not wait for an interrupt, in seconds.
+    /// Board time in which the core worked instead of waiting for an interrupt, in seconds.
     pub busy_board_s: f64,
     /// Board time, in seconds.
     pub board_s: f64,

@@ -28,7 +28,7 @@ const PLUGIN_OPTIONS: &str =
 /// CPU seconds of each piece of work, in the order of [`WORKS`].
 pub type Times = Vec<f64>;
 
-/// Returns the path of the cache plugin: `given`, or else the first plugin in [`PLUGIN_DIRS`].
+/// Returns the path of the cache plugin. This is `given`, or else the first plugin in [`PLUGIN_DIRS`].
 pub fn find_plugin(given: Option<&Path>) -> Result<Option<PathBuf>> {
     if let Some(path) = given {
         if !path.is_file() {

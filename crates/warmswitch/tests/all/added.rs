@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of files that users add to a guest: each file arrives complete, or an error names the file. Also tests boards
-//! with little RAM, and the default kernel of a board. Tests called `case_NN` are cases from the field.
+//! Tests of files that users add to a guest. Each file arrives complete, or an error names the file. The tests also
+//! cover boards with little RAM, and the default kernel of a board. Tests called `case_NN` are cases from the field.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,7 +10,7 @@ use crate::commands::{compiled, number_after, scratch, warmswitch};
 use crate::fcse::output_text;
 use crate::plain_kernel;
 
-/// Runs a command in a guest with these options; returns output and exit code.
+/// Runs a command in a guest with these options. Returns the command's output and the exit code.
 fn guest(options: &[&str], command: &str) -> (String, Option<i32>) {
     let output = warmswitch(&[&["guest"], options, &["--", command]].concat());
     let text = output_text(&output);
@@ -81,7 +81,7 @@ fn case_05_a_file_is_whole_in_the_guest_or_refused_with_what_fits() {
     }
 }
 
-/// For a kernel without symbols, the capacity is unknown, so the kernel itself reports that it cannot unpack all files.
+/// The capacity is unknown for a kernel without symbols, so the kernel itself reports that it cannot unpack all files.
 #[test]
 #[ignore = "needs the kernel"]
 fn case_05_a_root_file_system_that_is_cut_ends_the_run_of_every_verb() {
@@ -137,7 +137,7 @@ fn case_07_a_board_of_32_mb_boots_and_what_does_not_fit_is_refused_by_its_name()
     }
 }
 
-/// Returns the first number in the line `Mem:` of `free`, in KB.
+/// Returns the first number in the line `Mem:` of the output of `free`, in KB.
 fn kb_total(text: &str) -> u32 {
     let line = text.lines().find_map(|line| line.strip_prefix("Mem:"));
     let total = line.and_then(|line| line.split_whitespace().next());
@@ -170,7 +170,7 @@ fn case_09_a_tree_laid_over_the_root_runs() {
 #[ignore = "needs the kernel"]
 fn case_11_a_bflt_program_is_refused_before_the_boot() {
     let program = scratch("case-11").join("hello.flt");
-    // Version 4, entry 0x40; the program does not run.
+    // Version 4 of the format, with the entry point at 0x40. The program does not run.
     executable(&program, b"bFLT\0\0\0\x04\0\0\0\x40\0\0\0\x50");
     let add = format!("{}:/bin/hello.flt", program.display());
     let (text, code) = guest(&["--add", &add], "hello.flt");
@@ -319,7 +319,7 @@ fn a_package_of_debians_runs_with_what_it_depends_on() {
     let lua = ["--add-package", "lua5.4"];
     let (text, code) = guest(&lua, "lua5.4 -e 'print(6 * 7, _VERSION)'");
     assert!(code == Some(0) && text.contains("42\tLua 5.4"), "{text}");
-    // Add the package again, now from the cache, and twice.
+    // Add the package twice, this time from the cache.
     let twice = [&lua[..], &lua].concat();
     let (text, code) = guest(&twice, "lua5.4 -v");
     assert!(code == Some(0) && text.contains("Lua 5.4"), "{text}");

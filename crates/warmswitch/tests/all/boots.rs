@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests that Linux and Debian's programs run on the simulated boards. They build the kernel if it is missing. `make
-//! test` runs them.
+//! Tests that Linux and Debian's programs run on the simulated boards. The tests build the kernel if it is missing.
+//! `make test` runs these tests.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// Boots `board` and types `input`; returns the console output and the exit code.
+/// Boots `board` and types `input`. Returns the console output and the exit code.
 fn boot(board: &str, input: &str, more: &[&str]) -> (String, Option<i32>) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
         .args(["boot", "--board", board])

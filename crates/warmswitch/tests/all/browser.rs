@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the report in a real browser: at the widths of a desktop, a tablet and a phone, light and dark.
+//! Tests of the report in a real browser. The report must work at the widths of a desktop, a tablet and a phone, in
+//! light and in dark mode.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Script that measures its page: width, contents, contrast, overlaps and errors. It posts the results to the frame's
-/// parent.
+/// Script that measures the page in which it runs: width, contents, contrast, overlaps and errors. It posts the results
+/// to the parent of the page's frame.
 const PROBE: &str = r#"<script>
 const wrong = [];
 addEventListener("error", e => wrong.push(e.message || e.target.outerHTML), true);
@@ -68,7 +69,7 @@ impl Seen {
     }
 }
 
-/// Opens `page` in a frame of `width` pixels and returns the results of its probe.
+/// Opens `page` in a frame of `width` pixels. Returns the results of the page's probe.
 fn seen(dir: &Path, page: &str, width: u32, dark: bool) -> Seen {
     std::fs::write(
         dir.join("page.html"),

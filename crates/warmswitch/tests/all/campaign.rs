@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of campaigns that are killed, fail or fill the disk: no result is lost and no failure is silent.
+//! Tests of campaigns that are killed, that fail or that fill the disk. No result may be lost, and no failure may be
+//! silent.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -81,7 +82,7 @@ fn a_point_without_a_result_is_a_row_with_its_reason_and_its_consoles_log() {
         .and_then(|rest| rest.lines().next());
     let log = fs::read_to_string(dir.join(log.expect("a log is named"))).unwrap();
     assert!(log.contains("BusyBox"), "{log}");
-    // The next campaign gives the point enough time, so its table has no such row.
+    // The next campaign gives the point enough time, so the table of that campaign has no row for a failure.
     let good = output(&mut warmswitch(&dir, &RUN_FEW));
     assert!(!String::from_utf8_lossy(&good.stdout).contains("FAILED: s3c24a0 6.12"));
     let left = results(&dir)
@@ -140,7 +141,7 @@ fn metric(printed: &serde_json::Value, series: &str, metric: &str) -> f64 {
     found["value"].as_f64().expect("a number")
 }
 
-/// Runs the quick form of an experiment in a project; returns its JSON.
+/// Runs the quick form of an experiment in a project. Returns the JSON output.
 fn quick(project: &Path, name: &str) -> serde_json::Value {
     let arguments = ["run", name, "--quick", "--json", "--jobs", "2"];
     let output = output(&mut warmswitch(project, &arguments));
@@ -148,22 +149,23 @@ fn quick(project: &Path, name: &str) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).expect(&error)
 }
 
-/// Runs in our own project, because later tests of `make test` compare this project's `--quick` campaigns with the
-/// campaigns of other projects.
+/// Runs in our own project, because later tests of `make test` compare the `--quick` campaigns of this project with
+/// those of other projects.
 #[test]
 #[ignore = "needs kernels"]
 fn every_command_over_the_network_is_answered() {
     let replies = quick(Path::new(env!("CARGO_MANIFEST_DIR")), "packet_reply");
     assert_eq!(metric(&replies, "reply", "answered"), 100.0);
-    // The frame of a command takes about 9 us on the cable. Then the board has to receive the frame, wake the task and
-    // answer.
+    // The frame of a command takes about 9 us on the cable. After that, the board has to receive the frame, wake the
+    // task and answer.
     assert!(metric(&replies, "reply", "min") > 50.0, "{replies}");
 }
 
 #[test]
 #[ignore = "needs kernels"]
 fn experiments_with_instruments_answer_and_write_the_same_bytes_twice() {
-    // Our project may have these runs from earlier tests. The other project measures them again, with equal results.
+    // Earlier tests may have left these runs in our project. The other project measures the runs again, with equal
+    // results.
     let (ours, again) = (
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."),
         project("instruments"),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of chaos. Some run the guest `mm_chaos` alone, on the board and on QEMU, which has no caches. Others run seeds
-//! under the checker.
+//! Tests of chaos. Some tests run only the guest `mm_chaos`, on the board and on QEMU, which has no caches. Other tests
+//! run seeds under the checker.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -66,7 +66,7 @@ fn programs_of_memory_management_are_right_and_wrong_text_is_refused() {
     std::fs::remove_dir_all(&dir).expect("it is there");
 }
 
-/// Runs the program without input; returns exit code and standard output.
+/// Runs the program without input. Returns the exit code and the standard output.
 fn ended(arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
         .args(arguments)
@@ -86,7 +86,7 @@ fn a_seed_gives_the_same_bytes_again_and_from_a_snapshot_and_another_seed_others
         printed
     };
     let first = run("4", &["--fresh-boot"]);
-    // The second run makes a snapshot if there was none, and the third run begins from this snapshot.
+    // The second run makes a snapshot if there was none. The third run starts from this snapshot.
     assert_eq!(first, run("4", &[]));
     assert_eq!(first, run("4", &[]));
     assert_ne!(first, run("5", &[]));
@@ -101,8 +101,9 @@ const BROKEN: [&str; 5] = [
     "fcse-range-keeps-code",
 ];
 
-/// Maps new code at an address where other code was mapped. About half of the seeds trigger the bug. The second mapping
-/// keeps the page table alive, because the kernel flushes everything below a page table that it frees.
+/// A program that maps new code at an address where other code was mapped. About half of the seeds trigger the bug. The
+/// second mapping keeps the page table alive. Without it, the kernel would free the page table and flush everything
+/// below it.
 const CODES: &str = "mc5.2.0 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 \
                      mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2";
 
@@ -123,7 +124,8 @@ fn seeds_find_what_is_missing_are_kept_and_lead_back_to_the_instruction() {
     assert_eq!(code, Some(1), "{text}");
     let place = text.split("--gdb ").nth(1).expect("a replay");
     let place = place.split(' ').next().unwrap_or_default();
-    // The program waits for a gdb that never connects. The program rejects a place from another run.
+    // With this place, the program waits for a gdb that never connects. With a place from another run, the program ends
+    // with an error.
     let (code, _) = ended(
         &[
             &one[..],

@@ -104,7 +104,7 @@ fn a_guest_that_does_not_get_to_the_end_is_no_passed_test() {
 #[ignore = "needs the kernel"]
 fn the_plain_kernel_gives_no_report_but_those_with_a_reason() {
     // The first two skipped tests execute half of the suite's instructions, and repeat the work of other tests. The
-    // third skipped test does not reach its race in this run.
+    // third skipped test does not reach its race condition in this run.
     let rest = "mm_suite --rounds 1 --skip four_hundred --skip crowd_under_pressure --skip direct_races_reader";
     let output = coherence(&["--keep-going", "--json", "--", rest]);
     let text = stdout(&output);
@@ -145,7 +145,7 @@ fn a_cut_out_clean_of_a_page_table_entry_is_reported_with_who_wrote_it() {
 #[ignore = "needs the kernel"]
 fn gdb_stands_before_the_instruction_that_a_report_tells_of() {
     let test = ["mm_suite", "--only", "fork_cow"];
-    // Which report comes first depends on the kernel's layout. The test needs a stale read, because no register shows a
+    // The kernel's layout determines which report comes first. The test needs a stale read, because no register shows a
     // lost write.
     let mutant = [
         "--mutant",
@@ -204,7 +204,8 @@ fn git(dir: &Path, arguments: &[&str]) -> String {
     stdout(&output)
 }
 
-/// Each commit contains the options of a run, instead of a source tree to build. The run of one commit does not boot.
+/// Each commit contains the options of a run, instead of a source tree that must be built. One commit's run does not
+/// boot.
 #[test]
 #[ignore = "needs the kernel"]
 fn git_bisect_run_finds_the_commit_that_brought_a_bug_and_passes_over_one_that_does_not_boot() {
@@ -241,8 +242,8 @@ fn git_bisect_run_finds_the_commit_that_brought_a_bug_and_passes_over_one_that_d
     assert!(log.contains("skip"), "{log}");
 }
 
-/// `truncate_inode_partial_folio` has a known bug, which is suppressed. The mutant also removes the flush of that
-/// function.
+/// `truncate_inode_partial_folio` has a known bug, which is suppressed. The mutant removes another operation from this
+/// function: its flush.
 #[test]
 #[ignore = "needs the kernel"]
 fn a_suppression_hides_its_own_bug_and_not_the_lack_of_another_operation_beside_it() {
@@ -268,7 +269,7 @@ fn a_suppression_hides_its_own_bug_and_not_the_lack_of_another_operation_beside_
     assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
 }
 
-/// Runs without a baseline, within the baseline, and above it.
+/// Tests runs without a baseline, runs within the baseline, and runs that exceed the baseline.
 #[test]
 #[ignore = "needs the kernel"]
 fn more_left_out_than_a_baseline_allows_is_3_and_bad_and_without_one_a_commit_is_passed_over() {
@@ -302,7 +303,7 @@ fn more_left_out_than_a_baseline_allows_is_3_and_bad_and_without_one_a_commit_is
         assert_eq!(code, Some(0), "{printed}");
         assert!(!printed.contains("no baseline"), "{printed}");
     }
-    // The changed baseline is that of a kernel in which the bug occurred once or twice.
+    // The changed baseline would fit a kernel in which the bug occurred once or twice.
     let text = std::fs::read_to_string(&file).expect("it was written");
     let (before, _) = text.split_once("times = [").expect("a count");
     std::fs::write(&file, before.to_string() + "times = [1, 2] }\n").expect("it is ours");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the user's commands, programs and files in the guest, with their exit codes.
+//! Tests of the user's commands, programs and files in the guest, and of the exit codes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use board::fdt::Tree;
 
 use crate::plain_kernel;
 
-/// Programs that show bugs that no test of `mm_suite` shows.
+/// Programs that show bugs which no test of `mm_suite` shows.
 pub const PROOFS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../linux/6.12/proofs");
 const PROGRAM: &str = env!("CARGO_BIN_EXE_warmswitch");
 
@@ -106,7 +106,7 @@ fn a_program_that_is_not_there_is_no_good_commit() {
     // `git bisect run` skips a commit at exit code 125.
     let (_, code) = coherence(&["--bisect", "--", "true; nosuchprogram"]);
     assert_eq!(code, Some(125));
-    // A failed command proves nothing about the commit; a wrong option is not the commit's fault.
+    // A failed command proves nothing about the commit. The commit is also not to blame for a wrong option.
     let (_, code) = coherence(&["--bisect", "--", "mm_suite --only nosuchtest"]);
     assert_eq!(code, Some(125));
     let (_, code) = coherence(&["--bisect", "--dtb", "/nosuch", "--", "true"]);
@@ -135,7 +135,7 @@ fn a_guest_that_has_come_to_its_end_ends_the_run_with_its_last_words() {
     );
     let (_, printed) = end("poweroff -f");
     assert!(!printed.contains("limit of board time"), "{printed}");
-    // A root file system without a first process is an error before the boot.
+    // A root file system without a first process must cause an error before the boot.
     let empty = dir.join("empty.cpio");
     fs::write(&empty, b"").unwrap();
     let text = dir.join("text");
@@ -157,8 +157,8 @@ fn a_guest_that_has_come_to_its_end_ends_the_run_with_its_last_words() {
     let message = err(&output);
     assert_eq!(output.status.code(), Some(1), "{message}");
     assert!(message.contains("Kernel panic - not syncing"), "{message}");
-    // A damaged zImage may unpack to anything. With these bytes, the guest is stuck in a loop, and the watchdog soon
-    // ends the run.
+    // A damaged zImage may unpack to anything. With these bytes, the guest is stuck in a loop. The watchdog soon ends
+    // the run.
     let mut zimage = fs::read(plain_kernel("zimage")).unwrap();
     let quarter = zimage.len() / 4;
     zimage[quarter..quarter + 64].fill(0x55);
@@ -224,8 +224,7 @@ fn the_timers_count_what_the_device_tree_says() {
         uptime.next_back().unwrap(),
         end["seconds"].as_f64().unwrap(),
     );
-    // The guest's clock starts some tenths of a second after power-on, and the run ends some time after the last
-    // output.
+    // The guest's clock starts some tenths of a second after power-on. The run ends some time after the last output.
     assert!(
         (10.0..board_s).contains(&uptime) && board_s < uptime + 4.0,
         "{uptime}, {board_s}"
@@ -267,8 +266,8 @@ fn compiled_for(programs: &str, dir: &Path, name: &str, source: &str, flags: &[&
     program
 }
 
-/// Returns a program of `linux/6.12/proofs`. It is compiled once, because tests that run at the same time share the
-/// file.
+/// Returns a program of `linux/6.12/proofs`. Compiles each program only once, because tests that run at the same time
+/// share the file.
 pub fn proof(name: &str) -> String {
     proof_with(name, name, &["-pthread"])
 }
@@ -283,7 +282,7 @@ pub fn proof_for_armv4t(name: &str) -> String {
         .to_string()
 }
 
-/// Returns the program `name`, compiled once from a source of `linux/6.12/proofs` with these flags.
+/// Returns the program `name`. Compiles it once from a source of `linux/6.12/proofs` with these flags.
 pub fn proof_with(name: &str, source: &str, flags: &[&str]) -> String {
     static COMPILED: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
     let mut all = COMPILED.lock().expect("nobody failed here");
@@ -295,7 +294,8 @@ pub fn proof_with(name: &str, source: &str, flags: &[&str]) -> String {
     all.entry(name.to_string()).or_insert_with(compile).clone()
 }
 
-/// Returns the argument of `--mutant` for a mutant whose bug a program of `linux/6.12/proofs` shows.
+/// Returns the argument of `--mutant` for a mutant of `linux/6.12/proofs`. A program in this folder shows the mutant's
+/// bug.
 pub fn proofs_mutant(name: &str) -> String {
     format!("{PROOFS}/mutants.toml:{name}")
 }

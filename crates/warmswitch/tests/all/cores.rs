@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of Linux with FCSE on the cores of the papers. One kernel contains code for all of these cores; each core runs
+//! Tests of Linux with FCSE on the cores of the papers. One kernel contains code for all of these cores. Each core runs
 //! programs for its own architecture.
 
 use crate::commands::{number_after, proof, proofs_mutant, warmswitch};
@@ -9,7 +9,7 @@ use crate::fcse::output_text;
 const KERNEL: &str = "fcse-multi";
 const BOARDS: [&str; 2] = ["at91rm9200", "ixp425"];
 
-/// Runs a command on a board. Returns the output, and whether the exit code is 0.
+/// Runs a command on a board. Returns the output. Also returns whether the exit code is 0.
 fn on(board: &str, verb: &str, options: &[&str], command: &str) -> (String, bool) {
     let begin = [verb, "--kernel", KERNEL, "--board", board];
     let output = warmswitch(&[&begin, options, &["--", command]].concat());
@@ -63,7 +63,7 @@ fn what_is_written_to_a_line_in_the_middle_of_its_flush_is_not_lost() {
     }
 }
 
-/// Three threads flush the entire cache; each flush begins in the middle of another flush.
+/// Three threads flush the entire cache. Each flush begins in the middle of another flush.
 #[test]
 #[ignore = "needs the kernel"]
 fn flushes_of_the_whole_cache_in_the_middle_of_each_other_leave_nothing_old() {

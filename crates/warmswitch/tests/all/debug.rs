@@ -7,7 +7,7 @@ use crate::plain_kernel;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_warmswitch");
 
-/// Runs gdb with these commands on a board that has not yet executed an instruction; returns gdb's output.
+/// Runs gdb with these commands on a board before the board's first instruction. Returns gdb's output.
 fn gdb(commands: &[&str]) -> String {
     let connect = format!("target remote | {PROGRAM} debug --stdio");
     let mut gdb = Command::new("gdb-multiarch");

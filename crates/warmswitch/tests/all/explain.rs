@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of `profile` and `explain`: the sums equal the cycles of the clock, and observing a board does not change its
+//! Tests of `profile` and `explain`. The sums must equal the cycles of the clock. Observing a board must not change its
 //! cycles.
 
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ fn sum(values: &Value) -> u64 {
     object.values().map(number).sum()
 }
 
-/// Sums a key of all rows.
+/// Sums the values of a key over all rows.
 fn column(rows: &Value, key: &str) -> u64 {
     let rows = rows.as_array().expect("a list");
     rows.iter().map(|row| number(&row[key])).sum()
@@ -63,7 +63,8 @@ fn every_cycle_is_charged_and_they_are_those_of_a_board_nobody_looks_at() {
     }
 }
 
-/// Asserts that the cycles of causes, tasks and functions each add up to the cycles of a run without the profiler.
+/// Asserts that the cycles of the causes add up to the cycles of a run without the profiler. So must the cycles of the
+/// tasks, and the cycles of the functions.
 pub fn charged_as_counted(board: &str, kernel: &str, command: &str) {
     let rest = ["--board", board, "--kernel", kernel, "--", command];
     let on = |verb: &[&str]| output(&[verb, &rest].concat());
@@ -89,8 +90,8 @@ pub fn charged_as_counted(board: &str, kernel: &str, command: &str) {
 #[test]
 #[ignore = "needs the kernel"]
 fn a_latency_is_the_sum_of_its_parts_whatever_they_are_told_by() {
-    // The test runs once with load, and once on an idle board. Each command is one line, which is quoted as one word
-    // for the guest's shell.
+    // The test runs once with load, and once on an idle board. Each command is one line. It is quoted as one word for
+    // the guest's shell.
     for command in [
         "hackbench -g 1 -l 100000 > /dev/null & cyclictest -l 80 -p 50 -q -h 1000",
         "cyclictest -l 80 -p 50 -q -h 1000",
@@ -126,7 +127,7 @@ fn latencies_are_the_sum_of_their_parts(command: &str) {
     }
 }
 
-/// Parses a message in protobuf's wire format. Each field has a number, a value or length, and bytes.
+/// Parses a message in protobuf's wire format. Returns each field's number, its value or length, and its bytes.
 fn fields(mut message: &[u8]) -> Vec<(u64, u64, &[u8])> {
     fn varint(from: &mut &[u8]) -> u64 {
         let mut value = 0;
@@ -272,7 +273,7 @@ fn files_for_other_programs_have_every_cycle_and_the_worst_latencies() {
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
-/// An experiment with one run of three seconds. The run keeps a snapshot, which is at least half a second earlier than
+/// An experiment with one run of three seconds. The run keeps a snapshot that is at least half a second earlier than
 /// the later latencies.
 const ONE: &str = r#"
 format = 1
@@ -344,7 +345,7 @@ fn a_run_that_is_not_there_is_named() {
     assert!(error.contains("nonesuch: no run is"), "{error}");
 }
 
-/// Mutant: the tick only counts time and does none of its other work.
+/// A mutant in which the tick only counts time and does none of its other work.
 const TICK: &str = r#"
 [[mutant]]
 name = "tick-without-its-work"
@@ -363,8 +364,8 @@ fn inclusive(folded: &str, function: &str) -> u64 {
     lines.filter_map(count).sum()
 }
 
-/// Every tenth wake-up comes just after a tick. `profile` must find out that the tick makes this wake-up late, and by
-/// how many cycles. Without the tick's work, the wake-ups come earlier by the same time.
+/// Every tenth wake-up comes just after a tick. `profile` must find that the tick makes this wake-up late, and by how
+/// many cycles. Without the tick's work, these wake-ups must come earlier by that time.
 #[test]
 #[ignore = "needs the kernel"]
 fn what_makes_latencies_long_is_named_and_without_it_they_are_not() {
@@ -402,13 +403,13 @@ fn what_makes_latencies_long_is_named_and_without_it_they_are_not() {
     let count = |text: &str| -> u64 { text.split(' ').next().unwrap().parse().unwrap() };
     let a_tick = named / of_tick.map(count).sum::<u64>();
     let earlier = late[late.len() / 2] - less_late[less_late.len() / 2];
-    // A part of the softirq runs after the task.
+    // A part of the softirq runs only after the task.
     let share = earlier as f64 / a_tick as f64;
     assert!((0.75..1.05).contains(&share), "{earlier} of {a_tick}");
 }
 
-/// Selects the most frequent of the functions whose sections another task ends. Returns the time of its longest
-/// section, in us, and the entries of all functions.
+/// Considers the functions whose sections another task ends, and selects the most frequent of these functions. Returns
+/// the time of its longest section, in us. Also returns the entries of all functions.
 fn longest_switch(kernel: &str) -> (f64, Vec<Value>) {
     let command = "lat_ctx -P -s 0 -n 100 2";
     let (text, error, code) = output(&[
@@ -423,7 +424,7 @@ fn longest_switch(kernel: &str) -> (f64, Vec<Value>) {
     assert_eq!(code, Some(0), "{error}");
     let document: Value = serde_json::from_str(&text).expect("JSON");
     let all = document["sections"].as_array().expect("a list").clone();
-    // The rare sections are switches at the end of a process.
+    // The rare sections belong to switches at the end of a process.
     let switched = all.iter().filter(|section| section["switched"] == true);
     let own = switched.max_by_key(|section| number(&section["times"]));
     let us = own.and_then(|section| section["us"].as_f64());

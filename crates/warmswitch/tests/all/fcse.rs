@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the kernels with FCSE on a board, and on QEMU, which models FCSE but no caches. The tests build missing
+//! Tests of the kernels with FCSE on a board and on QEMU. QEMU models FCSE but no caches. The tests build missing
 //! kernels.
 //!
-//! QEMU's TLB removes entries by virtual instead of modified address. Therefore, QEMU runs the kernel `fcse-checks`,
-//! which makes QEMU empty the TLB at each entry to the kernel.
+//! QEMU's TLB removes entries by virtual address instead of modified virtual address. Therefore, QEMU runs the kernel
+//! `fcse-checks`, which makes QEMU empty the TLB at each entry to the kernel.
 
 use std::process::{Command, Output, Stdio};
 
@@ -30,7 +30,7 @@ pub fn output_text(output: &Output) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Tests that guaranteed mode skips, because they need more processes than there are PIDs, or processes larger than a
+/// Tests that guaranteed mode skips. They need more processes than there are PIDs, or processes that are larger than a
 /// slot.
 const BEYOND_THE_LIMITS: &[&str] = &[
     "four_hundred",
@@ -48,8 +48,8 @@ const BEYOND_THE_LIMITS: &[&str] = &[
     "grows_to_slot",
 ];
 
-/// Returns whether a test may be skipped because it missed its race. Two tests may be skipped anywhere, the others only
-/// on QEMU, whose timing differs.
+/// Returns whether a test may be skipped because it missed its race condition. Two tests may be skipped anywhere. The
+/// others may be skipped only on QEMU, which has other timing.
 fn may_be_missed(test: &str, options: &[&str]) -> bool {
     let rare = ["direct_races_reader", "fork_races_leaver"].contains(&test);
     let race = test.contains("_races_")
@@ -63,7 +63,8 @@ fn may_be_missed(test: &str, options: &[&str]) -> bool {
     rare || (race && options == ON_QEMU)
 }
 
-/// Asserts that the tests of `mm_suite` passed. Apart from missed races, exactly the tests in `beyond` must be skipped.
+/// Asserts that the tests of `mm_suite` passed. Exactly the tests in `beyond` must be skipped. Tests that missed their
+/// race conditions may be skipped, too.
 fn passed(output: &Output, options: &[&str], beyond: &[&str]) {
     let text = output_text(output);
     assert!(output.status.success(), "{options:?}:\n{text}");
@@ -100,7 +101,8 @@ fn what_is_beyond_the_limits_passes_in_best_effort_mode() {
 #[test]
 #[ignore = "needs the kernel and QEMU"]
 fn the_suite_passes_on_qemu_where_the_kernel_checks_itself() {
-    // `pile_of_dead` tries 600 forks that the kernel refuses, and takes a third of the time. It passes on the board.
+    // `pile_of_dead` takes a third of the time, because it tries 600 forks that the kernel refuses. It passes on the
+    // board.
     let command = "sh -c 'mm_suite --rounds 1 --skip pile_of_dead; s=$?; dmesg; exit $s'";
     let output = guest(ON_QEMU, command);
     passed(&output, ON_QEMU, BEYOND_THE_LIMITS);
@@ -176,8 +178,8 @@ fn what_outlives_a_process_in_the_caches_shows_on_the_board_alone() {
     }
 }
 
-/// Runs programs of `linux/6.12/proofs` that no test of `mm_suite` covers. The kernel removes the TLB entry together
-/// with the page-table entry, so no round fails. With the mutant, every round fails.
+/// Runs programs of `linux/6.12/proofs` for bugs that no test of `mm_suite` covers. The kernel removes the TLB entry
+/// together with the page-table entry, so no round fails. With the mutant, every round fails.
 #[test]
 #[ignore = "needs the kernel"]
 fn nobody_stores_to_a_shared_page_when_its_entry_is_gone() {
@@ -199,8 +201,8 @@ fn nobody_stores_to_a_shared_page_when_its_entry_is_gone() {
     }
 }
 
-/// Runs a proof on the kernels of both modes, and with each of the mutants. Returns the outputs. The flag of each
-/// output says whether the proof must find no error.
+/// Runs a proof on the kernels of both modes, and with each of the mutants. Returns the outputs. Each output has a
+/// flag, which is true if the proof must find no error.
 fn entered(command: &str, mutants: &[&str]) -> Vec<(bool, String)> {
     let program = proof(command.split(' ').next().expect("a name"));
     let mutants = mutants.iter().map(|name| proofs_mutant(name));
@@ -248,7 +250,7 @@ fn what_another_process_stored_beside_a_cut_stays() {
     }
 }
 
-/// A process that maps a block device maps memory of the kernel, so switches from and to it flush.
+/// A process that maps a block device maps memory of the kernel. Therefore, switches from and to this process flush.
 #[test]
 #[ignore = "needs the kernel"]
 fn a_header_that_another_process_stored_to_a_device_is_found_by_swapon() {
@@ -268,8 +270,8 @@ fn all_pages_that_a_thread_enters_while_another_one_takes_them_away_are_fresh() 
     }
 }
 
-/// Compares times of the board, which do not vary. With a flush of each page, the two measured operations took 4675 and
-/// 2145 us.
+/// Compares times of the board, which do not vary. If each page were flushed, the two measured operations would take
+/// 4675 and 2145 us.
 #[test]
 #[ignore = "needs the kernel"]
 fn a_table_is_entered_and_shared_pages_grow_cold_without_a_flush_of_each() {

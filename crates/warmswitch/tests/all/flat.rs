@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of kernels without address spaces: programs that run, and programs that do not. `cargo xtask ci --all` runs
-//! them; `make test` does not.
+//! Tests of kernels without address spaces. Some programs must run, others must not. `cargo xtask ci --all` runs these
+//! tests. `make test` does not.
 
 use crate::commands::{PROOFS, compiled, number_after, scratch, warmswitch};
 use crate::fcse::output_text;
 use std::process::Command;
 
-/// Runs a command on the kernel `flat`; returns output and exit code.
+/// Runs a command on the kernel `flat`. Returns the output and the exit code.
 fn on_flat(verb: &str, options: &[&str], command: &str) -> (String, Option<i32>) {
     let begin = [verb, "--kernel", "flat"];
     let output = warmswitch(&[&begin, options, &["--", command]].concat());

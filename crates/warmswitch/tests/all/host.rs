@@ -73,7 +73,7 @@ fn the_bench_of_the_algorithms_runs_without_a_privilege() {
     }
 }
 
-/// Returns the runs of a tool. A run without figures, as on a busy machine, must give a reason.
+/// Returns the runs of a tool. A run without figures, which a busy machine may cause, must give a reason.
 fn runs(arguments: &[&str]) -> Vec<Value> {
     let output = host(arguments);
     let document = json(&output);
@@ -151,7 +151,7 @@ fn cyclic_takes_cyclictests_options_and_keeps_every_latency() {
 
 #[test]
 fn packets_are_timed_and_a_device_that_is_not_there_is_named() {
-    // The tools run one after the other, because both use the same ports. Another program may already use the ports.
+    // Both tools use the same ports, so they run one after the other. Another program may already use these ports.
     for tool in ["reply", "period"] {
         let run = &runs(&[tool, "--quick", "--json"])[0];
         if run["failed"].is_null() {
@@ -206,8 +206,8 @@ fn ctrl_c_keeps_what_was_measured() {
     assert!((1..1_200_000).contains(&samples), "{samples}");
 }
 
-/// The figures are instructions of the emulator. They must agree with Linux' source: tasks that share a bitmap copy
-/// nothing, and two bitmaps are copied at every switch, up to the highest port.
+/// The figures are instructions of the emulator. They must agree with Linux' source: a switch between tasks that share
+/// a bitmap copies nothing. A switch between tasks with two bitmaps copies bytes up to the highest port.
 #[test]
 #[ignore = "needs QEMU"]
 fn under_debians_kernel_the_papers_lines_are_there_and_only_bitmaps_that_differ_are_copied() {
@@ -308,7 +308,7 @@ fn built_for_a_product(name: &str) -> (PathBuf, String) {
     (dir, program)
 }
 
-/// Works like a user with a product: builds the program, runs it on the product, and reads its log here.
+/// Does what a user with a product does: builds the program, runs it on the product, and reads its log here.
 #[test]
 #[ignore = "needs the kernel"]
 fn a_products_log_gives_the_documents_that_this_machine_gives() {
@@ -434,7 +434,7 @@ fn a_file_that_is_no_result_is_named_before_anything_is_measured() {
     );
 }
 
-/// Runs `host read` on a file that another program wrote; returns exit code and output.
+/// Runs `host read` on a file that another program wrote. Returns the exit code and the output.
 fn read_file(name: &str) -> (Option<i32>, String) {
     let path = format!(
         "{}/../host/src/import/fixtures/{name}",

@@ -28,7 +28,7 @@ fn recorded(verb: &str, option: &str, options: &[&str], guest: &[&str]) -> (Valu
     (serde_json::from_slice(&output.stdout).expect("JSON"), file)
 }
 
-/// Runs `warmswitch scope`; returns its JSON and its VCD file.
+/// Runs `warmswitch scope`. Returns its JSON and its VCD file.
 fn scope(options: &[&str], guest: &str) -> (Value, String) {
     let guest: Vec<&str> = guest.split(' ').collect();
     let (result, vcd) = recorded("scope", "--vcd", options, &guest);
@@ -63,7 +63,7 @@ fn a_scope_sees_generator_and_guest_and_two_runs_write_the_same_bytes() {
 
 const SOME_PINGS: &str = "sh -c 'ping -c 3 -i 0.1 10.0.0.1 && sleep 0.5'";
 
-/// Runs `warmswitch net`; returns its JSON and its pcapng file.
+/// Runs `warmswitch net`. Returns its JSON and its pcapng file.
 fn net(options: &[&str], guest: &str) -> (Value, Vec<u8>) {
     recorded("net", "--pcapng", options, &[guest])
 }

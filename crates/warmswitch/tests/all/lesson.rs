@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares the output of the commands in docs/use/LESSON.md with the document. Addresses and ways of the caches depend
-//! on the kernel, so only the words that the lesson's program stores, and their marks, are compared.
+//! Compares the output of the commands in docs/use/LESSON.md with the document. The kernel determines addresses and the
+//! ways of the caches. Therefore, only the words that the lesson's program stores, and their marks, are compared.
 
 use std::fs;
 use std::path::Path;
@@ -52,7 +52,7 @@ fn words(output: &str) -> Vec<&str> {
     words
 }
 
-/// Runs a line in a shell in the tree; returns the output. The line must end with status 0.
+/// Runs a line in a shell in the tree. Returns the output. The exit status of the line must be 0.
 fn typed(tree: &Path, line: &str) -> String {
     let programs = Path::new(PROGRAM).parent().expect("a directory");
     let path = std::env::var("PATH").unwrap_or_default();

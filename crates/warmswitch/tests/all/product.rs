@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the variant `product`, with and without FCSE: its features on the board, memory that the kernel shares with
-//! processes, and known failures. `cargo xtask ci --all` runs them; `make test` does not build these kernels.
+//! Tests of the variant `product`, with and without FCSE. They test its features on the board, memory that the kernel
+//! shares with processes, and known failures. `cargo xtask ci --all` runs these tests. `make test` does not build these
+//! kernels.
 //!
-//! A test `known_to_fail_...` asserts a known failure. The failure also occurs in plain Linux, unless the test's
-//! comment states otherwise. The test fails when the bug is fixed. Then reverse its assertion (no round may fail),
-//! rename the test, and mark the section in docs/understand/LINUX-FINDINGS.md as fixed, or remove the limit from
-//! docs/understand/LIMITS.md.
+//! A test `known_to_fail_...` asserts a known failure. Unless the test's comment states otherwise, the failure also
+//! occurs in plain Linux. The test fails when the bug is fixed. Then reverse the test's assertion, so that no round may
+//! fail, and rename the test. If docs/understand/LINUX-FINDINGS.md describes the bug, mark its section as fixed. If
+//! docs/understand/LIMITS.md describes it, remove the limit.
 
 use crate::commands::{number_after, proof, warmswitch};
 use crate::fcse::output_text;
@@ -17,8 +18,8 @@ const PRODUCT_SH: &str = concat!(
     "/../../linux/6.12/proofs/product.sh"
 );
 
-/// Runs a program of `linux/6.12/proofs` on a kernel. Returns whether the program found no error, and its output. The
-/// program must run to its end.
+/// Runs a program of `linux/6.12/proofs` on a kernel. The program must run to its end. Returns whether the program
+/// found no error. Also returns the program's output.
 fn says(kernel: &str, command: &str) -> (bool, String) {
     says_with(kernel, "16K", command)
 }
@@ -64,7 +65,8 @@ fn holds_with(kernel: &str, dcache: &str, command: &str) {
     assert!(right, "{kernel}, {command}: {text}");
 }
 
-/// The series `zeroing` and `vivt-fixes` have a patch for each of these bugs. Each test fails on `plain`.
+/// The series `zeroing` and `vivt-fixes` have a patch for each of these bugs. On `plain`, each program and each test
+/// must fail.
 #[test]
 #[ignore = "needs kernels"]
 fn what_is_mended_in_plain_linux_is_right() {
@@ -92,7 +94,7 @@ fn what_is_mended_in_plain_linux_is_right() {
     }
 }
 
-/// The interrupts of perf read the process's memory without a task switch.
+/// The interrupts of perf read the memory of the process without a task switch.
 #[test]
 #[ignore = "needs kernels"]
 fn what_interrupts_of_perf_read_of_a_process_is_flushed() {
@@ -177,8 +179,9 @@ fn files_of_flash_and_of_processes_are_read_as_they_were_written() {
     }
 }
 
-/// Tests memory that the kernel and a process map at different addresses, in both directions. Each message between
-/// processes implies a switch, and a switch of a process with such memory flushes (`fcse.rst`, "Memory of the kernel").
+/// Tests memory that the kernel and a process map at different addresses. The data flows in both directions. Each
+/// message between processes implies a switch. A switch of a process with such memory flushes (`fcse.rst`, "Memory of
+/// the kernel").
 #[test]
 #[ignore = "needs kernels"]
 fn memory_of_the_kernel_is_right_where_a_switch_comes_between() {
@@ -198,13 +201,13 @@ fn memory_of_the_kernel_is_right_where_a_switch_comes_between() {
         ] {
             holds(kernel, command);
         }
-        // Only a large cache still holds data that the kernel wrote before the first page was mapped.
+        // In a smaller cache, data that the kernel wrote before the first page was mapped does not stay long enough.
         holds_with(kernel, "128K", "perf_ring 20");
     }
 }
 
-/// Returns four numbers: all switches, flushing switches, and the time of a hop between two processes, in ns, while
-/// `beside` runs and before it runs.
+/// Returns four numbers: all switches, flushing switches, the time of a hop between two processes while `beside` runs,
+/// and the time of a hop before `beside` runs. Times are in ns.
 fn bystanders(kernel: &str, beside: &str) -> [u32; 4] {
     let (program, binder) = (proof("bystander"), proof("binder_words"));
     let command = format!("mount -t debugfs debugfs /sys/kernel/debug; {beside}");
@@ -230,7 +233,7 @@ fn a_process_that_pins_pages_or_maps_the_kernels_costs_others_nothing() {
             "binder_words 5; bystander 500",
         ] {
             let found = bystanders(kernel, beside);
-            // Each of the ring's 500 hops takes two switches. The other switches are to and from the process that pins
+            // Each of the ring's 500 hops takes two switches. All other switches are from or to the process that pins
             // pages.
             let others = found[0].saturating_sub(2 * 500);
             assert!(found[1] <= 2 * others, "{kernel}, {beside}: {found:?}");
@@ -298,15 +301,15 @@ fn known_to_fail_rings_of_the_kernel_without_a_switch() {
     }
 }
 
-/// The output begins with the count. `plain-fixes` and the kernels with FCSE also fail.
+/// The program's output begins with the count. `plain-fixes` and the kernels with FCSE fail, too.
 #[test]
 #[ignore = "needs kernels"]
 fn known_to_fail_a_call_that_writes_its_own_source_reads_old_words() {
     fails(PLAIN, "writev_overlap 100", "");
 }
 
-/// Within one process, the bug is one of plain Linux. Between two processes, it is a bug of FCSE in guaranteed mode.
-/// The bug needs a large cache, because the kernel's old line does not stay long enough in a small cache.
+/// Within one process, this is a bug of plain Linux. Between two processes, this is a bug of FCSE in guaranteed mode.
+/// The bug needs a large cache, because the kernel's old line does not stay in a small cache long enough.
 #[test]
 #[ignore = "needs kernels"]
 fn known_to_fail_a_build_id_is_recorded_as_the_kernel_last_saw_it() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes projects for tests: each project has our data, and its own `out`.
+//! Makes projects for tests. Each project has our data and its own folder `out`.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -19,7 +19,7 @@ board = "s3c24a0"
 mb = [1]
 "#;
 
-/// Makes `dir` a project with our data and documents, the experiment `few`, and its own `out`.
+/// Makes `dir` a project with our data and documents, the experiment `few`, and its own folder `out`.
 pub fn make_project(dir: &Path) {
     let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let ours = ours.canonicalize().unwrap();

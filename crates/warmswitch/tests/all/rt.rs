@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of real-time kernels: a thread preempts another thread while the kernel works for that other thread. `make
-//! test` does not build these kernels; `cargo xtask ci --all` runs the tests.
+//! Tests of real-time kernels. While the kernel works for one thread, another thread preempts it. `make test` does not
+//! build these kernels. `cargo xtask ci --all` runs the tests.
 
 use crate::commands::{number_after, proof, proof_for_armv4t, proofs_mutant, warmswitch};
 use crate::fcse::output_text;
 
-/// Modes of `preempted`, each with the mutant of `rt` that leaves out the patch for it.
+/// Modes of `preempted`. Each has the mutant of `rt` that leaves out the patch for the mode.
 const MODES: [(&str, &str); 4] = [
     ("copy", "rt-copy-once"),
     ("enter", "rt-enter-unflushed"),
@@ -13,8 +13,8 @@ const MODES: [(&str, &str); 4] = [
     ("move", "rt-move-once"),
 ];
 
-/// Runs a thousand rounds. Asserts that the case occurred in at least a hundred rounds; returns the output and the
-/// number of wrong rounds.
+/// Runs a thousand rounds. Asserts that the preemption occurred in at least a hundred rounds. Returns the output and
+/// the number of wrong rounds.
 fn preempted(kernel: &str, mode: &str, options: &[&str]) -> (String, u32) {
     let program = proof("preempted");
     let command = format!("preempted {mode} 1000");
@@ -66,7 +66,8 @@ fn a_thread_that_begins_while_pages_are_moved_finds_no_old_words() {
     assert!(rounds("rt-multi", &["--mutant", &mutant]) > 0);
 }
 
-/// ksmd, a kernel thread that uses the address space of a process with one thread, merges one of the process's pages.
+/// ksmd merges one of the pages of a process that has only one thread. ksmd is a kernel thread that uses the address
+/// space of this process.
 #[test]
 #[ignore = "needs kernels"]
 fn what_a_process_stores_in_the_middle_of_a_merge_of_its_page_stays() {

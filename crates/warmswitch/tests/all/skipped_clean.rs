@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests that the caches hold data: Linux fails without the cache maintenance in its address-space switch. The
-//! unchanged kernel runs the same commands without an error. The test needs the built kernel.
+//! Tests that the caches hold data: without the cache maintenance in its address-space switch, Linux must fail. The
+//! unchanged kernel must run the same commands without an error. The test needs the built kernel.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -21,7 +21,7 @@ const MAINTENANCE: [u32; 3] = [0xee17_ff7e, 0x1aff_fffd, 0xee07_cf15];
 /// `mov r0, r0`.
 const NOP: u32 = 0xe1a0_0000;
 
-/// Returns the Image with the cache maintenance of the switch replaced by instructions that do nothing.
+/// Returns the Image, in which instructions that do nothing replace the cache maintenance of the switch.
 fn without_maintenance(image: &Path) -> Vec<u8> {
     let vmlinux = std::fs::read(plain_kernel("vmlinux")).expect("vmlinux");
     let elf = object::File::parse(&*vmlinux).expect("an ELF file");

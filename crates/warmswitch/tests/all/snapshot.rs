@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of snapshots: a run from a snapshot gives the same results as a run from a boot, even if the snapshot is
+//! Tests of snapshots. A run from a snapshot must give the same results as a run from a boot, even if the snapshot is
 //! damaged.
 
 use std::fs;
@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use crate::{Files, RUN_FEW, make_project, results};
 
-/// A project with its own cache. The cache has links to everything in our cache except the snapshots.
+/// A project with its own cache. The cache has links to all files of our cache except the snapshots.
 struct Place {
     dir: PathBuf,
 }
@@ -135,7 +135,7 @@ fn points_from_snapshots_and_from_boots_are_the_same_bytes() {
 fn where_no_snapshot_fits_all_goes_on_with_one_note() {
     let place = Place::new("full");
     let (fresh, expected) = undisturbed();
-    // Limits files to 1 MB, which is enough for runs.
+    // Files are limited to 1 MB. This size is enough for runs.
     let program = env!("CARGO_BIN_EXE_warmswitch");
     let run = RUN_FEW.join(" ");
     let script = format!("trap '' XFSZ; ulimit -f 2048; exec {program} {run}");

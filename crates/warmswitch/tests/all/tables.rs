@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests that a table shows only what the command asks for, even if other runs are stored, and that it marks unequal
-//! numbers of runs.
+//! Tests that a table shows only the results that the command asks for, even if other runs are stored. The table must
+//! also mark unequal numbers of runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,14 +29,15 @@ fn warmswitch(project: &Path, line: &str) -> Ended {
     }
 }
 
-/// Returns the standard output. Any exit code except 2 is accepted, because a claim of the table may not hold.
+/// Returns the standard output. Exit code 2 is an error. Other exit codes are accepted, because a claim of the table
+/// may not hold.
 fn shown(project: &Path, line: &str) -> String {
     let ended = warmswitch(project, line);
     assert_ne!(ended.code, Some(2), "{line}: {}", ended.error);
     ended.out
 }
 
-/// Writes a report with these options; returns all its files.
+/// Writes a report with these options. Returns all files of the report.
 fn report(project: &Path, asked: &str) -> Vec<(PathBuf, Vec<u8>)> {
     let dir = project.join("out/page");
     let _ = fs::remove_dir_all(&dir);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of `boot` on a terminal: keys reach the guest, Ctrl-A x leaves, and the terminal's settings are restored.
+//! Tests of `boot` on a terminal. Keys must reach the guest, Ctrl-A x must leave, and the terminal's settings must be
+//! restored.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
@@ -100,7 +101,7 @@ fn the_terminal_is_raw_during_a_boot_and_restored_after_it() {
     let mut terminal = Terminal::boot();
     terminal.wait_for("warmswitch# ");
     assert!(!terminal.makes_lines());
-    // Because of the quotes, the echo of the command differs from its output.
+    // The quotes make the echo of the command differ from the command's output.
     terminal.press(b"echo he\"\"llo\r");
     terminal.wait_for("hello");
     // Ctrl-C goes to the guest.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of wrong usage and wrong files: each gives a clear message and exit code 2, and never a panic.
+//! Tests of wrong usage and wrong files. Each must give a clear message and exit code 2, and never a panic.
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -158,7 +158,7 @@ fn smallest_tree() -> Vec<u8> {
 
 #[test]
 fn a_guest_that_sleeps_for_ever_ends_at_the_limit_though_input_may_still_come() {
-    // mov r0, r0; wait for interrupt; b . -- and zeros up to the size of a raw image.
+    // mov r0, r0; wait for interrupt; b . -- The rest, up to the size of a raw image, is zeros.
     let code = [0xe1a0_0000u32, 0xee07_0f90, 0xeaff_fffe];
     let mut image: Vec<u8> = code.iter().flat_map(|w| w.to_le_bytes()).collect();
     image.resize(0x2000, 0);
@@ -222,14 +222,15 @@ fn messages_that_cannot_be_written_are_dropped_and_the_exit_code_stays() {
 #[test]
 fn a_reader_that_goes_away_ends_the_program_as_a_shell_counts_it() {
     let program = env!("CARGO_BIN_EXE_warmswitch");
-    // The second command ends without reading; the pipe holds less than all completions.
+    // The second command ends without reading. The pipe holds less than all completions, so the first command's write
+    // fails.
     let line = format!("{{ '{program}' completions bash; echo $? >&2; }} | true");
     let output = Command::new("sh").args(["-c", &line]).output();
     let message = output.expect("a shell starts").stderr;
     assert_eq!(String::from_utf8_lossy(&message).trim(), "141");
 }
 
-/// Runs the program with an empty cache and home, and with builds forbidden, so that errors are about the options.
+/// Runs the program with an empty cache and an empty home. Builds are forbidden, so that errors are about the options.
 fn in_empty_home(arguments: &[&str]) -> Output {
     let home = std::env::temp_dir().join(format!("warmswitch-home-{}", std::process::id()));
     std::fs::create_dir_all(&home).expect("a directory is made");
@@ -244,8 +245,8 @@ fn in_empty_home(arguments: &[&str]) -> Output {
         .expect("the program starts")
 }
 
-/// Bad options that all verbs share, and bad options of each verb, with a part of the expected message. `-- true` is
-/// appended to each line. Spaces separate the words of a line.
+/// Bad options, each with a part of the expected message. Some are bad for all verbs, some for one verb. Spaces
+/// separate the words of a line. `-- true` is appended to each line.
 const BAD: [(&str, &str); 62] = [
     ("guest --board nonsuch", "nonsuch"),
     ("guest --set nonsuch=1", "nonsuch"),

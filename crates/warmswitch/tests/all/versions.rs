@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of versions of Linux other than 6.12. `cargo xtask ci --all` runs them; `make test` does not build these
+//! Tests of versions of Linux other than 6.12. `cargo xtask ci --all` runs these tests. `make test` does not build the
 //! kernels.
 
 use crate::commands::{number_after, proof, warmswitch};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mutants of the bus transactions that the core makes from runs of words. The fuzzer of the bus log must find these
-//! mutants. Letters refer to rows of the third review of the core.
+//! Mutants of the bus transactions that the core makes from runs of words. The fuzzer that compares bus transactions
+//! must find these mutants. Letters refer to rows of the third review of the core.
 
 use super::{Mutant, killed};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mutants of the core's shortcuts: operations that wait for results, writes that wait for the bus, and a core
-//! restored from a snapshot.
+//! Mutants of three of the core's shortcuts: operations that wait for results, writes that wait for the bus, and the
+//! restoring of a core from a snapshot.
 
 use super::{Mutant, killed};
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds a prompt in a console log: a line that has begun and has not ended.
+//! Finds a prompt in a console log. A prompt is a line that has begun and has not ended.
 
 /// Number of bytes to search at the end of the log. A prompt and the kernel messages after it are shorter.
 const TAIL: usize = 4096;
-/// Number of characters at the end in which two prompts must agree. A directory may precede these characters.
+/// Number of characters at the end in which two prompts must agree. The text before them may contain a directory.
 const SAME: usize = 2;
 
-/// Returns the end of the prompt that the log shows, if it shows a prompt. Kernel messages with a time stamp after the
-/// prompt do not count.
+/// Returns the end of the prompt that the log shows. Returns `None` if it shows no prompt. Kernel messages with a time
+/// stamp may follow the prompt.
 pub fn of(log: &[u8]) -> Option<String> {
     let text = anstream::adapter::strip_bytes(&log[log.len().saturating_sub(TAIL)..]).into_vec();
     let text = String::from_utf8_lossy(&text);
@@ -28,7 +28,7 @@ pub fn of(log: &[u8]) -> Option<String> {
 /// Returns the last visible characters of a line that ends like a prompt.
 fn end(line: &str) -> Option<String> {
     let line = line.trim_matches('\r');
-    // The first three end shell prompts. The others end questions.
+    // The first three ends belong to shell prompts. The others belong to questions.
     if !["# ", "$ ", "> ", ": ", "? "]
         .iter()
         .any(|end| line.ends_with(end))
@@ -40,7 +40,7 @@ fn end(line: &str) -> Option<String> {
     Some(line[from..].to_string())
 }
 
-/// Returns where a kernel message begins in a line: at its time stamp, `[    1.234567] `.
+/// Returns the position of a kernel message in a line. The message begins at its time stamp, `[    1.234567] `.
 fn kernel_part(line: &str) -> Option<usize> {
     let is = |(at, _): &(usize, &str)| {
         let time = line[at + 1..]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `coherence --chaos SEED` and `--chaos-seeds A..B`: checks a command under interrupts at moments that a seed
-//! determines.
+//! `coherence --chaos SEED` and `--chaos-seeds A..B`: checks a command with interrupts at random moments. A seed
+//! determines the moments.
 
 use anyhow::{Context, Result, bail};
 use board::boot::Boot;
@@ -37,12 +37,12 @@ mod all;
 /// Options for the seeds.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Interrupt the command at moments that this seed draws, and switch to another of its tasks (docs/use/CHAOS.md)
+    /// Interrupt the command at random moments that SEED determines, and switch between its tasks (docs/use/CHAOS.md)
     ///
     /// The command `mm_chaos` without arguments runs the seed's random program.
     #[arg(long, value_name = "SEED", conflicts_with_all = ["all_mutants", "cost", "bisect", "chaos_seeds"])]
     chaos: Option<u64>,
-    /// Run each seed from A up to, but not including, B as with --chaos, on all processors
+    /// Run the seeds from A up to, but not including, B, each as with --chaos. Uses all processors
     ///
     /// Results are stored. A seed with a stored result is not run again.
     #[arg(long, value_name = "A..B", conflicts_with_all = ["cost", "bisect", "tap", "gdb"])]
@@ -94,7 +94,7 @@ struct Made<'a> {
 }
 
 impl Made<'_> {
-    /// Opens the store of the campaign's results. Its name is a hash of all inputs that can change them.
+    /// Opens the store of the campaign's results. The store's name is a hash of all inputs that can change the results.
     fn store(&self, campaign: &Campaign<'_>) -> Result<Store> {
         let Request { args, board, .. } = self.request;
         let mut inputs = Inputs::new("chaos 2");
@@ -141,8 +141,7 @@ impl Request<'_> {
         })
     }
 
-    /// Prepares a campaign of this guest, with the mutant applied if a mutant is given, and calls `then` with the
-    /// campaign.
+    /// Prepares a campaign of this guest, and calls `then` with the campaign. If a mutant is given, applies it first.
     fn campaign<T>(
         &self,
         command: &Command,
@@ -283,7 +282,7 @@ impl Request<'_> {
         format!("seed {}: {} ({detail}){output}", tried.seed, tried.ended)
     }
 
-    /// Shortens the program of the first seed of each cause, and prints it.
+    /// Shortens the program of the first seed of each cause, and prints the shortened program.
     fn reduce(&self, campaign: &Campaign<'_>, summary: &Summary, names: &Names) -> Result<()> {
         for (cause, seeds) in summary.causes() {
             let seed = seeds[0];

@@ -21,16 +21,16 @@ use supply::toolchain::default_jobs;
 /// Number of runs for a baseline: one run with the board's victim seed, and the others with other seeds.
 const RUNS: u32 = 4;
 
-/// Baselines for comparison with a run.
+/// Baselines with which a run is compared.
 pub struct Recorded {
-    /// File of the baselines, to which new baselines are also written.
+    /// File with the baselines. New baselines are written to this file.
     file: Option<PathBuf>,
     key: Key,
     all: Vec<Baseline>,
 }
 
 impl Recorded {
-    /// Loads the baselines. Fails if the file is invalid, or if there is no file for a new baseline.
+    /// Loads the baselines. Fails if their file is invalid. Also fails if a new baseline is wanted, but has no file.
     pub fn of(args: &Args) -> Result<Recorded> {
         let target = &args.target;
         let kernel = target.kernel()?;

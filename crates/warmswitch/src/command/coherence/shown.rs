@@ -33,7 +33,7 @@ pub struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    /// Returns the command's output, as far as the run went.
+    /// Returns the command's output. If the run ended early, returns the output up to that moment.
     fn output(&self) -> String {
         String::from_utf8_lossy(&self.findings.said).into_owned()
     }
@@ -146,7 +146,7 @@ impl Shown<'_> {
         !self.args.chaos.is_asked() && !self.args.write_baseline
     }
 
-    /// Returns whether reports were suppressed without a baseline that gives their expected number.
+    /// Returns whether reports were suppressed although no baseline gives their expected number.
     fn lacks_baseline(&self) -> bool {
         self.baseline.is_none() && !self.counts().is_empty()
     }
@@ -249,7 +249,7 @@ impl Shown<'_> {
             Err(error) if !is_exceeded || self.findings.ended == RunEnd::Interrupted => {
                 return Err(error);
             }
-            // If the baseline is exceeded, it determines the exit code, however the command ended.
+            // An exceeded baseline determines the exit code, no matter how the command ended.
             Err(error) => {
                 eprintln!("note: {error:#}");
                 Outcome::Done
@@ -268,7 +268,7 @@ impl Shown<'_> {
         }
     }
 
-    /// Returns the exit code of a run without a report. It depends on the number of suppressed reports.
+    /// Returns the exit code of a run without a report. The number of suppressed reports determines it.
     fn against_baseline(&self) -> Result<Outcome> {
         let args = self.args;
         if !self.is_compared() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `host calibrate`: fits the numbers of a simulated board's file to the memory figures of a real board, and shows the
+//! `host calibrate`: fits the numbers in a simulated board's file to the memory figures of a real board. Then shows the
 //! effect of the changed numbers on a context switch.
 
 use std::fmt::Write as _;
@@ -26,11 +26,11 @@ use results::runs::point::short_kernel;
 use session::boot::Recipe;
 use session::session::Session;
 
-/// Figures that differ by less than this count as equal.
+/// Maximum difference between figures that count as equal.
 const SAME_PERCENT: f64 = 5.0;
 /// Limit of board time for a program, in seconds.
 const LIMIT_S: f64 = 120.0;
-/// Rings whose switches are shown: number of tasks, KB per task.
+/// Rings whose switches are shown. Each ring has a number of tasks and a number of KB per task.
 const RINGS: [(u32, u32); 2] = [(2, 0), (8, 16)];
 
 #[derive(clap::Args)]
@@ -67,7 +67,7 @@ impl Calibrate {
     }
 }
 
-/// Time of a switch on the board with its own numbers and with the fitted numbers, in microseconds.
+/// Times of a switch on the board, in microseconds: with the board's own numbers, and with the fitted numbers.
 #[derive(Serialize)]
 struct Switch {
     kernel: &'static str,
@@ -83,7 +83,8 @@ pub struct Said {
     switches: Vec<Switch>,
 }
 
-/// Returns the kernels for a core, without and with FCSE, and the architecture of its programs.
+/// Returns the kernels for a core, first without and then with FCSE. Also returns the architecture of the core's
+/// programs.
 fn made_for(core: &Core) -> ([&'static str; 2], Architecture) {
     match core.name {
         "arm920t" => (
@@ -149,10 +150,10 @@ pub fn calibrate(machine: &Machine, name: &str) -> Result<Said> {
     Ok(Said { fit, switches })
 }
 
-/// Boots the board with these changes, and with `warmswitch-target` in its root file system.
+/// Boots the board with these changes. Its root file system contains `warmswitch-target`.
 fn booted(name: &str, changes: &[Change], kernel: &str) -> Result<Session> {
     let (board, _) = boards::load(&boards::changed(name, changes))?;
-    // The board runs the product's own program, because the figures depend on memset() of its C library.
+    // The board runs the product's own program, because the figures depend on the memset() of that program's C library.
     let program = target::built(made_for(board.core.core).1)?;
     let added = format!("{}:/usr/bin/{}", program.display(), target::NAME);
     let recipe = Recipe {

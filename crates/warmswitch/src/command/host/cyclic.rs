@@ -18,7 +18,7 @@ pub struct Cyclic {
     /// Number of threads
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     threads: u32,
-    /// SCHED_FIFO priority; 0 for no real-time priority
+    /// SCHED_FIFO priority. With 0, the threads have no real-time priority
     #[arg(short, long, value_name = "P", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=99))]
     priority: u32,
     /// Lock memory

@@ -48,10 +48,10 @@ impl Build {
 
 #[derive(clap::Args)]
 pub struct Read {
-    /// Log of the product's console or connection, or a file that `compare --with` takes; - for standard input
+    /// Log of the product's console or connection, or a file that `compare --with` takes (- reads standard input)
     #[arg(value_name = "LOG")]
     log: PathBuf,
-    /// Name of the product; its results are kept in out/host/NAME [default: the log's name]
+    /// Name of the product. Results are kept in out/host/NAME [default: the log's name]
     #[arg(long, value_name = "NAME", value_parser = name)]
     name: Option<String>,
     /// Print the results as JSON, one document per tool
@@ -153,8 +153,8 @@ mod tests {
             .sum()
     }
 
-    /// The program reads its clock between the pins' edges. The two measurements differ by the time to read the clock
-    /// and to move a pin, and by the clock's resolution.
+    /// The program reads its clock between the pins' edges. Therefore, the two measurements differ by the time that it
+    /// takes to read the clock and to move a pin. They also differ by the clock's resolution.
     #[test]
     #[ignore = "needs the kernel"]
     fn the_products_program_measures_on_the_board_what_the_pins_show() {

@@ -62,7 +62,7 @@ fn shown(applies: &Applies) -> String {
     match applies {
         Applies::All(count, 0) => format!("{count} apply"),
         Applies::All(count, fixups) => format!("{count} apply, {fixups} fixed up"),
-        // Shows the series, and the number at the start of the patch's name.
+        // Show the series, and the number at the start of the patch's name.
         Applies::Not(patch) => {
             let (series, name) = patch.split_once('/').unwrap_or(("", patch));
             format!("not {series}/{}", name.split('-').next().unwrap_or(name))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One task with timer interrupts, in place of switches between two.
+//! Measures one task with timer interrupts, instead of switches between two tasks.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -10,15 +10,15 @@ use crate::explain::overhead::{Charges, Lost};
 
 /// Names of the kinds of work that the task can do.
 pub const WORKS: [&str; 4] = ["sort", "deflate", "aes", "crc"];
-/// A loop in registers, which misses only its few lines of code. Its interrupts show the direct cost.
+/// A loop that works in registers and misses only its few lines of code. Its interrupts show the direct cost.
 const SPIN: &str = "spin";
 /// Number of interrupts, as in the paper.
 const TIMES: u32 = 49;
 
 /// Result of a task with interrupts on one board.
 pub struct Task {
-    /// The formula's figures, in us: the cost of an interrupt of the loop in registers, and the extra cost of an
-    /// interrupt of this work.
+    /// The formula's figures, in us. The first is the cost of an interrupt of the loop in registers. The second is the
+    /// extra cost of an interrupt of this work.
     formula: [f64; 2],
     /// Cycles of a run with interrupts, minus the cycles of a run without interrupts.
     exact: Charges,
@@ -35,13 +35,13 @@ pub fn measured(args: &Args, bench: &Bench<'_>) -> Result<Vec<Task>> {
     WORKS.into_iter().map(task).collect()
 }
 
-/// Measures the interrupts of one kind of work: all their cycles from the ledger, and us per interrupt from the guest's
-/// clock.
+/// Measures the interrupts of one kind of work. Returns their charges from the ledger, and the us per interrupt by the
+/// guest's clock.
 fn of_work(args: &Args, bench: &Bench<'_>, work: &str) -> Result<(Charges, f64)> {
     let run = |interrupts: u32| -> Result<(Charges, f64)> {
         let (pieces, kb) = (args.pieces * (TIMES + 1), args.kb);
-        // The number always has two digits, because the line is on the program's stack, and its length moves the
-        // program's data.
+        // The number of interrupts always has two digits. The command line is on the program's stack, so another length
+        // would move the program's data.
         let line = format!("{GUEST} -i -g -n {pieces} -k {kb} -r 1 {work} {interrupts:02}");
         let (charges, printed) = bench.run(&line, 1)?;
         let sample = &printed["interrupts"][0];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch overhead`: measures the tasks of the paper of 2007 on a board, by the paper's formula and by exact
-//! charges.
+//! `warmswitch overhead`: runs the tasks of the paper of 2007 on a board. Measures their overhead by the paper's
+//! formula and by exact charges.
 
 mod interrupts;
 mod sheet;
@@ -62,7 +62,7 @@ pub struct Args {
     /// Size of the data of each task except sort, in KB
     #[arg(long, value_name = "KB", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
     kb: u32,
-    /// Number of boards, each with a different seed of the caches' random victims; figures are means over the boards
+    /// Number of boards, each with another seed of the caches' random victims. Figures are means over the boards
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     seeds: u32,
     /// Print JSON
@@ -166,7 +166,7 @@ impl Args {
 }
 
 impl Bench<'_> {
-    /// Runs a command line with this number of tasks. Returns the charges, and the guest's line of JSON.
+    /// Runs a command line that starts this number of tasks. Returns the charges, and the guest's line of JSON.
     fn run(&self, line: &str, tasks: usize) -> Result<(Charges, Value)> {
         let (mut session, _) = setup::charge(self.booted.clone(), self.vmlinux);
         let typed = Typed::own(line);

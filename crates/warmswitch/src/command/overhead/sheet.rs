@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tables of the results: means over boards next to the paper's figures, and verdicts.
+//! Tables of the results. They show means over boards, the paper's figures, and verdicts.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -8,10 +8,10 @@ use crate::explain::overhead::{self, Charges, DOINGS, Lost, Verdict};
 use results::figures::published::Published;
 use results::render::grid::{self, Grid};
 
-/// Interruptions of a task in the paper. The paper's figures are sums over these interruptions.
+/// Number of interruptions of a task in the paper. The paper's figures are sums over these interruptions.
 const PAPERS: u32 = 49;
 
-/// A figure of one board: name, microseconds, the paper's figure.
+/// A figure of one board: its name, its value in microseconds, and the paper's figure.
 pub type Row = (String, f64, Option<f64>);
 
 /// Clock and published figures, which are needed to show the results.
@@ -39,8 +39,8 @@ impl Sheet {
         self.published.figure(&format!("david2007.{id}"))?.value
     }
 
-    /// Returns the paper's figure for one interruption, if the task is interrupted as often as in the paper. In a
-    /// sweep, the counts and the data differ from those in the paper.
+    /// Returns the paper's figure for one interruption. Returns `None` if the task is not interrupted as often as in
+    /// the paper. In a sweep, the counts and the data differ from the paper.
     pub fn interruption(&self, by: &str, work: &str, times: u32) -> Option<f64> {
         if times != PAPERS {
             return None;
@@ -54,7 +54,7 @@ impl Sheet {
         1e6 * cycles / self.cpu_hz as f64 / f64::from(count)
     }
 
-    /// Returns the time that a task lost in user land, and its misses by causer.
+    /// Returns the time that a task lost in user land, and the time that its misses took by their cause.
     pub fn lost(&self, interrupted: &Interrupted<'_>, exact: &Charges, task: usize) -> Vec<Row> {
         let Interrupted { work, by, times } = *interrupted;
         let us = |cycles: i64| self.us(cycles as f64, times);
@@ -67,7 +67,8 @@ impl Sheet {
         rows
     }
 
-    /// Compares two figures of a task's loss: the difference between two runs, and the misses that others caused.
+    /// Compares two figures of a task's loss. One is the difference between two runs. The other is the misses that
+    /// others caused.
     pub fn claim(&self, interrupted: &Interrupted<'_>, lost: &Lost) -> String {
         let us = |cycles: f64| self.us(cycles, interrupted.times);
         let verdict = match lost.verdict() {
@@ -101,7 +102,7 @@ pub fn formula_holds(what: &str, [formula, exact]: [f64; 2]) -> String {
     ))
 }
 
-/// Returns each row over all boards: name; mean, minimum and maximum; the paper's figure.
+/// Returns each row over all boards. A row has a name, the mean, the minimum, the maximum, and the paper's figure.
 pub fn over_seeds(each: &[Vec<Row>]) -> Vec<(String, [f64; 3], Option<f64>)> {
     let row = |n: usize| {
         let values: Vec<f64> = each.iter().map(|rows| rows[n].1).collect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two tasks that hand the processor to each other.
+//! Measures two tasks that hand the processor to each other.
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
@@ -14,14 +14,14 @@ pub type Works = [&'static str; 2];
 
 /// The paper's pairs of tasks.
 pub const PAIRS: [Works; 2] = [["sort", "deflate"], ["aes", "crc"]];
-/// Turns of each task, as in the paper: 99 switches, and 49 interruptions of each task.
+/// Number of turns of each task, as in the paper. They give 99 switches, and 49 interruptions of each task.
 pub const TURNS: u32 = 50;
-/// Number of values to sort without `--sweep`, 4 bytes each.
+/// Number of values that are sorted without `--sweep`. A value has 4 bytes.
 const SORTED: u32 = 512;
-/// Numbers of values to sort with `--sweep`.
+/// Numbers of values that are sorted with `--sweep`.
 const SWEEP: [u32; 6] = [128, 256, 512, 1024, 2048, 4096];
-/// Turns of each task with `--sweep`. One piece of the largest size takes as long as a thousand pieces of the smallest
-/// size.
+/// Turns of each task with `--sweep`. Larger sizes take longer: a piece of the largest size takes as long as a thousand
+/// pieces of the smallest size.
 const SWEEP_TURNS: u32 = 10;
 
 /// Two tasks to measure.
@@ -34,7 +34,8 @@ pub struct Plan {
 
 /// Result of two tasks on one board.
 pub struct Pair {
-    /// The formula's figures, in us: the time of a hop without work, and the indirect overhead of all switches.
+    /// The formula's figures, in us. The first is the time of a hop without work. The second is the indirect overhead
+    /// of all switches.
     formula: [f64; 2],
     /// Cycles of a run with all turns, minus the cycles of a run with one turn.
     exact: Charges,
@@ -63,7 +64,8 @@ impl Plan {
         2 * self.turns - 1
     }
 
-    /// Returns how many more times a task is interrupted in the run with all turns than in the run with one turn.
+    /// Returns the number of a task's interruptions in the run with all turns, minus the number in the run with one
+    /// turn.
     fn times(&self) -> u32 {
         self.turns - 1
     }
@@ -87,8 +89,8 @@ impl Plan {
     fn run(&self, args: &Args, bench: &Bench<'_>, turns: u32) -> Result<(Charges, Value)> {
         let (pieces, kb, sorted) = (args.pieces * self.turns, args.kb, self.sorted);
         let [first, second] = self.works;
-        // The number always has two digits, because the line is on the program's stack, and its length moves the
-        // program's data.
+        // The number of turns always has two digits. The command line is on the program's stack, so another length
+        // would move the program's data.
         let line = format!(
             "{GUEST} -g -n {pieces} -k {kb} -s {sorted} -r 1 {first} {second} 1 {turns:02}"
         );
@@ -143,7 +145,7 @@ impl Plan {
         [0, 1].map(|task| Lost::of(&exact, task))
     }
 
-    /// Returns the formula's direct and indirect cost of a switch, and the exact sum, in us.
+    /// Returns two costs of a switch in us: the formula's cost, which is direct plus indirect cost, and the exact cost.
     fn sums(&self, sheet: &Sheet, pairs: &[Pair]) -> [f64; 2] {
         sheet::mean(pairs.iter().map(|pair| {
             let [hop, indirect] = pair.formula;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `coherence --all-mutants --chaos-seeds A..B`: prints which mutants chaos finds, and at which seed.
+//! `coherence --all-mutants --chaos-seeds A..B`: prints which mutants chaos finds, and the seed that finds each.
 
 use anyhow::{Context, Result, bail};
 
@@ -17,12 +17,12 @@ use supply::mutant::{self, Expected, Mutant};
 struct Found {
     mutant: Mutant,
     tried: Vec<Tried>,
-    /// Error of the run, if the run gave no results.
+    /// Error of the run. `None` if the run gave results.
     failed: Option<String>,
 }
 
 impl Request<'_> {
-    /// Runs each mutant of the list until a seed has a report, and prints a table.
+    /// Runs each mutant of the list until a seed has a report. Prints a table.
     pub(super) fn all_disturbed(&self, command: &Command, guest: &Prepared) -> Result<Outcome> {
         let seeds = self.args.chaos.chaos_seeds.context("no seeds")?;
         let mut all = Vec::new();
@@ -82,7 +82,7 @@ impl Request<'_> {
 }
 
 impl Found {
-    /// Returns the seed with a report, and the report's cause.
+    /// Returns the seed that has a report, and the cause of the report.
     fn report(&self) -> Option<(u64, String)> {
         let last = self.tried.last()?;
         Some((last.seed, last.reports.first()?.text()))
