@@ -7,14 +7,14 @@ CORES_TOO = $(if $(CORES),$(if $(filter all,$(CORES)),--cores,$(error CORES=$(CO
 .PHONY: help compare full check test setup bench tidy
 
 help:
-	@echo 'make compare   measure, print the tables, write out/report/index.html'
-	@echo '               (with CORES=all a switch on every core, too, instead of the recorded figures)'
-	@echo 'make full      the same, and two of its experiments in full'
-	@echo 'make check     after each change: format, lints, unit tests, house rules'
-	@echo 'make test      every test (installs QEMU and gdb when they are missing)'
-	@echo 'make tidy      the house rules alone'
-	@echo 'make bench     speed of the simulator, beside QEMU'
-	@echo 'make setup     install the Debian packages that are missing'
+	@echo 'make compare   measure, print the tables and write out/report/index.html'
+	@echo '               (CORES=all also measures a switch on every core; otherwise, recorded figures are shown)'
+	@echo 'make full      do the same, with two of the experiments in their full form'
+	@echo 'make check     run after each change: checks format, lints, unit tests and house rules'
+	@echo 'make test      run every test (installs QEMU and gdb if they are missing)'
+	@echo 'make tidy      check only the house rules'
+	@echo 'make bench     compare the speed of the simulator with that of QEMU'
+	@echo 'make setup     install the missing Debian packages'
 
 setup:
 	@scripts/setup

@@ -23,9 +23,10 @@ use base::toml_file;
 const FILE: &str = "coherence-baselines.toml";
 /// Comment at the start of a baseline file.
 const HEAD: &str = "# SPDX-License-Identifier: GPL-2.0-only
-# How often suppressions cover reports, written by `warmswitch coherence --write-baseline` (docs/use/COHERENCE.md):
-# the fewest and the most of `runs` runs with different seeds. `reports` counts different reports, `times` counts their
-# occurrences. A run that exceeds the most by more than the difference of both ends with exit code 3.
+# How many reports each suppression covers, for each kernel, board, victim policy and command. Written by
+# `warmswitch coherence --write-baseline` (docs/use/COHERENCE.md). Each pair is the lowest and the highest count of
+# `runs` runs with different seeds. `reports` counts different reports, and `times` counts their occurrences. A run
+# whose count exceeds the highest count by more than the difference between the two ends with exit code 3.
 ";
 
 /// Properties of a run that select its baseline.
