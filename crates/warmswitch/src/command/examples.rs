@@ -15,11 +15,16 @@ pub struct Help {
 pub fn cli() -> Command {
     let mut cli = super::Cli::command();
     for (verb, help) in super::HELPS {
-        cli = cli.mut_subcommand(verb, |command| command.after_help(after_help(help)));
+        cli = cli.mut_subcommand(name(verb), |command| command.after_help(after_help(help)));
     }
     cli.after_help(
         "Start with README.md. The --help of each verb has examples and names its document.",
     )
+}
+
+/// Name of the verb in this file: a file's name has "_" where the verb has "-".
+fn name(file: &str) -> String {
+    file.replace('_', "-")
 }
 
 fn after_help(help: &Help) -> String {
@@ -44,7 +49,9 @@ mod tests {
     fn each_verb_has_examples_that_are_understood_and_a_document_that_is_there() {
         let verbs = super::super::Cli::command();
         let verbs: Vec<&str> = verbs.get_subcommands().map(Command::get_name).collect();
-        let helps: Vec<&str> = super::super::HELPS.iter().map(|(verb, _)| *verb).collect();
+        let helps: Vec<String> = (super::super::HELPS.iter())
+            .map(|(file, _)| name(file))
+            .collect();
         assert_eq!(verbs, helps);
         for (_, help) in super::super::HELPS {
             for document in help.documents.split(", ") {
