@@ -13,9 +13,9 @@ const CRATES: [(&str, &str); 9] = [
     ("arm", ""),
     ("board", "arm"),
     ("watch", "arm board"),
-    // Boards by name.
+    // Uses `board` to look up boards by name.
     ("base", "board"),
-    // Counters, edges and screens of a run.
+    // Stores the counters, edges and screens of a run.
     ("results", "arm board base"),
     ("supply", "arm base"),
     ("session", "arm board watch base results supply"),
@@ -46,11 +46,11 @@ const FOLDERS: [(&str, &[(&str, &str)]); 2] = [
             ("gdb", ""),
             ("speed", ""),
             ("coherence", ""),
-            // Runs under the checker.
+            // Uses runs under the checker.
             ("chaos", "coherence"),
-            // Sources of addresses, lists in the folders of the kernels.
+            // Uses the sources of addresses, and the lists in the folders of the kernels.
             ("coverage", "coherence"),
-            // The instruction that a report names, and the run up to it.
+            // Uses the instruction that a report names, and the run up to this instruction.
             ("look", "coherence"),
             ("explain", "campaign"),
             (

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Returns to the report of a seed: repeats the same cycles with the same interrupts, without the checker.
+//! Returns to the instruction of a seed's report. Repeats the run with the same interrupts in the same cycles, but
+//! without the checker.
 
 use anyhow::Result;
 use board::{BoardBus, Machine, Stop};

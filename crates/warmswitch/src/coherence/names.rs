@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds the function and source line of a kernel address in the vmlinux.
 //!
-//! Line numbers come from DWARF 4 (`.debug_line`, through the line programs of the units). Addresses in user land have
-//! no names.
+//! Line numbers come from the line programs in `.debug_line` (DWARF 4). Addresses in user land have no names.
 
 use std::ops::Range;
 use std::path::Path;

@@ -24,9 +24,9 @@ pub struct Suppression {
     pub name: String,
     /// Kinds of report, by [`ReportKind::name`].
     pub wrong: Vec<String>,
-    /// Functions that used the data, without compiler suffixes; `user` for user land. An entry with this key covers no
-    /// line that was evicted, because any access may evict a line. It also covers no read by a bus master. In this and
-    /// in other keys, `f < g` means `f`, or its caller `g` where the compiler inlined `f` into `g`.
+    /// Functions that used the data. Names omit compiler suffixes, and `user` means user land. An entry with this key
+    /// covers no evicted line, because any access may evict a line. It also covers no read by a bus master. In this key
+    /// and in other keys, `f < g` means `f`, or its caller `g` if the compiler inlined `f` into `g`.
     #[serde(default)]
     pub access: Vec<String>,
     /// Whether the access must be an instruction fetch.
@@ -110,7 +110,7 @@ pub struct Suppression {
 pub enum Place {
     /// In the dirty line to which it was stored.
     Dirty,
-    /// In memory, or in the write buffer and about to reach memory.
+    /// In memory, or in the write buffer on its way to memory.
     Memory,
 }
 
@@ -275,7 +275,8 @@ fn bits(text: &str) -> Option<Bits> {
     (register < 4).then_some(Bits { register, mask })
 }
 
-/// Returns the functions whose calls since a fill are conditions of entries, with the tested bits of their arguments.
+/// Returns the functions that entries name in `called_since_fill` and `not_called_since_fill`, with the tested bits of
+/// their arguments.
 fn given(all: &[Suppression], names: &Names) -> Vec<Given> {
     let asked_for = all
         .iter()
@@ -305,10 +306,11 @@ pub fn distinctions(all: &[Suppression], names: &Names) -> Distinctions {
     }
 }
 
-/// Series of a kernel whose name does not contain a series.
+/// Default series, for a kernel name without a series.
 pub const SERIES: &str = "6.12";
 
-/// Reads the suppressions of a kernel by its name, `6.12/plain` or `plain`. A kernel that is given by path has none.
+/// Reads the suppressions of a kernel. `name` is a kernel name, like `6.12/plain` or `plain`. A kernel that is given by
+/// path has no suppressions.
 pub fn of_kernel(name: &str) -> Result<Vec<Suppression>> {
     let series = match name.split_once('/') {
         Some((series, variant)) if !variant.contains('/') && series != "." => series,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch guest`: boots the guest, runs one command, and prints the command's output.
 //!
-//! The command runs on a simulated board or on QEMU's versatilepb, which has no caches. A failure on the board alone
-//! therefore points to the caches.
+//! The command runs on a simulated board or on QEMU's versatilepb, which has no caches. A command that fails only on
+//! the board therefore points to a bug in cache maintenance.
 
 use anyhow::{Result, bail};
 use board::BoardSpec;

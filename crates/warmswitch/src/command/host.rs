@@ -188,7 +188,7 @@ enum Tool {
         #[arg(long)]
         qemu: bool,
     },
-    /// Time and cache lines that algorithms for keeping I/O permissions take at a switch (any machine)
+    /// Time and cache lines that algorithms for keeping I/O permissions need at a switch (any machine)
     Bitmap(Common),
     /// Fit the numbers of a board's file to measured memory figures, and show the effect on a switch
     Calibrate(calibrate::Calibrate),
@@ -212,7 +212,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         Tool::Pipe(m) => pipe(m),
         Tool::Messaging { measure, groups } => messaging(measure, *groups),
         Tool::Cyclic(cyclic) => {
-            // The program's own option -a places its threads.
+            // The program places its threads itself, with its option -a.
             let calls = tools::cyclic(&cyclic.options());
             measured("cyclic", &cyclic.measure.common, None, &calls)
         }

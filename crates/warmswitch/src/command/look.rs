@@ -28,8 +28,8 @@ use supply::symbols::Symbols;
 /// Default of `--limit`, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
 
-/// Seed of the victims. The coherence checker uses the same seed. Therefore, a cycle in a report of the checker is also
-/// the cycle of that event in this run.
+/// Seed of the victims. The coherence checker uses the same seed. Therefore, an event happens in this run in the cycle
+/// that the checker's report gives.
 const SEED: u64 = 0;
 
 /// Text at the end of this verb's `--help`.

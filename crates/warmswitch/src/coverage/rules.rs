@@ -47,7 +47,8 @@ pub struct Table {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Excluded {
-    /// Source file of the function. Without `callee` and `op`, the function does not count either.
+    /// Source file of the function. If the rule has neither `callee` nor `op`, the function itself does not count
+    /// either.
     pub file: Option<String>,
     /// Function that contains the site.
     pub function: Option<String>,

@@ -27,8 +27,9 @@ pub struct Latencies<'a> {
     pub samples: Vec<&'a Sample>,
 }
 
-/// Returns the latencies of the task named `task`. Without a name, first considers the tasks that a word of the command
-/// names. If the command names none, considers all tasks. Selects the task with the most latencies.
+/// Returns the latencies of the task named `task`. Without a name, selects the task with the most latencies among the
+/// tasks that the command names. If the command names no task, selects the task with the most latencies among all
+/// tasks.
 pub fn latencies<'a>(
     ledger: &'a Ledger,
     account: &Account<'_>,

@@ -75,7 +75,8 @@ fn settled(machine: &Machine) -> Machine {
     fork
 }
 
-/// Translates a virtual address to a line of memory. Uses the page tables, or else a line in the D-cache.
+/// Translates a virtual address to a line of memory. If the page tables do not map the address, uses a D-cache line
+/// that holds it.
 pub fn focus(machine: &Machine, va: u32) -> Option<Focus> {
     let cpu = machine.cpu();
     let mva = cpu.debug_mva(Va(va));

@@ -26,7 +26,7 @@ use results::runs::point::short_kernel;
 use session::boot::Recipe;
 use session::session::Session;
 
-/// Maximum difference between figures that count as equal.
+/// Figures that differ by at most this percentage count as equal.
 const SAME_PERCENT: f64 = 5.0;
 /// Limit of board time for a program, in seconds.
 const LIMIT_S: f64 = 120.0;

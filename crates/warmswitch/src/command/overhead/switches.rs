@@ -20,8 +20,8 @@ pub const TURNS: u32 = 50;
 const SORTED: u32 = 512;
 /// Numbers of values that are sorted with `--sweep`.
 const SWEEP: [u32; 6] = [128, 256, 512, 1024, 2048, 4096];
-/// Turns of each task with `--sweep`. Larger sizes take longer: a piece of the largest size takes as long as a thousand
-/// pieces of the smallest size.
+/// Number of turns of each task with `--sweep`. It is small, because a piece of the largest size takes as long as a
+/// thousand pieces of the smallest size.
 const SWEEP_TURNS: u32 = 10;
 
 /// Two tasks to measure.
