@@ -104,7 +104,7 @@ impl Parts {
         &self.roots[&self.programs_of(&self.specs[board].0, kernel)]
     }
 
-    /// Returns the boot of a board and kernel.
+    /// Prepares the boot of a kernel on a board.
     pub fn boot_of(&self, board: &str, kernel: &str) -> Result<Boot> {
         let recipe = Recipe {
             root: Some(self.root_fs(board, kernel).cpio.clone()),
@@ -201,7 +201,7 @@ fn workload(e: &Experiment) -> Result<(Workload, &'static dyn OutputKind)> {
     Ok((workload, kind))
 }
 
-/// Returns each board once, by name, with its hash.
+/// Returns the boards of the points without duplicates, by name. Each comes with the hash of its file.
 fn boards_of(points: &[Point]) -> Result<BTreeMap<String, (BoardSpec, String)>> {
     let mut specs: BTreeMap<String, (BoardSpec, String)> = BTreeMap::new();
     for point in points {

@@ -44,7 +44,7 @@ pub fn machine_at(bases: &Bases<'_>, seed: u64, work: &SeedCommand, at: At) -> R
     at.stand_before(machine)
 }
 
-/// Cycles of the remaining interrupts. The cycle of the next interrupt is last.
+/// Cycles of the remaining interrupts. The last element is the cycle of the next interrupt.
 struct Due(Vec<u64>);
 
 impl<B: BoardBus> StopHandler<B> for Due {

@@ -24,7 +24,7 @@ pub type Disturbed = Machine<Observed<Chaos<Checker>>>;
 
 /// Linux timer ticks per second. The command starts at a random moment between two ticks.
 const TICKS_PER_S: u64 = 100;
-/// One of `LATE` seeds uses the victim policy `late`.
+/// On average, one of `LATE` seeds uses the victim policy `late`.
 const LATE: u64 = 2;
 
 /// The random choices that a seed determines, other than its interrupts.

@@ -81,7 +81,7 @@ impl Names {
         self.function(pc) == self.symbols.plainest(self.first_present(name))
     }
 
-    /// Returns the first function of a chain `f < g < h` that the kernel has.
+    /// Returns the first name in a chain `f < g < h` for which the kernel has a function.
     fn first_present<'a>(&self, mut name: &'a str) -> &'a str {
         // The search through all symbols is slow, so a single name is not searched for.
         while let Some((inlined, caller)) = name.split_once('<') {

@@ -52,10 +52,10 @@ pub struct Suppression {
     /// was written past the cache.
     #[serde(default)]
     pub private_view: bool,
-    /// Where the newest data was when the old data was used.
+    /// Where the newest data must have been when the old data was used.
     #[serde(default)]
     pub newest: Option<Place>,
-    /// When the used line or TLB entry was filled, relative to the write of the newest data.
+    /// Whether the used line or TLB entry must have been filled before or after the newest data was written.
     #[serde(default)]
     pub filled: Option<Filled>,
     /// Whether the used line must have been dirty already when the newest data was written.
@@ -71,7 +71,7 @@ pub struct Suppression {
     /// Whether the used line must come from the physical page to which its address was mapped before a remap.
     #[serde(default)]
     pub remapped: bool,
-    /// Whether the only differences between the newest and the used descriptor must be in their permissions.
+    /// Whether the newest and the used descriptor must differ only in their permissions.
     #[serde(default)]
     pub permissions_only: bool,
     /// Functions that the writer's callers called next, after the write. One of them must match.
@@ -100,7 +100,7 @@ pub struct Suppression {
     /// Patch series that fixes the bug. The entry does not apply to kernels with this patch series.
     #[serde(default)]
     pub mended_by: Option<String>,
-    /// Reason why these reports are left out.
+    /// Reason why these reports are suppressed.
     pub reason: String,
 }
 
@@ -174,7 +174,7 @@ impl Suppression {
             && is(&self.writer, report.writer.pc)
     }
 
-    /// Compares the state of the lines and mappings.
+    /// Checks the keys about the state of lines and mappings.
     fn fits_state(&self, report: &Report) -> bool {
         let met = &report.trace.circumstances;
         let is_newest_in = |place| match place {
@@ -194,7 +194,7 @@ impl Suppression {
             && (!self.permissions_only || met.permissions_only)
     }
 
-    /// Compares the order of events.
+    /// Checks the keys about the order of events.
     fn fits_order(&self, report: &Report, names: &Names) -> bool {
         let met = &report.trace.circumstances;
         let is_any = |wanted: &[String], called: &[u32]| {

@@ -235,7 +235,7 @@ impl Console {
             if !self.typed && markers::is_half_unpacked(self.machine.console_log()) {
                 return Ok(Ending::Over(Over::HalfUnpacked));
             }
-            // The writer of an open pipe may take as much time as a user at a terminal.
+            // The writer of an open pipe may be as slow as a user at a terminal, so the board waits for both.
             let may_type = self.raw.is_some() || !self.input_ended && self.held.is_empty();
             if may_type && idle >= IDLE {
                 let ahead = pace.ahead(&self.machine);

@@ -99,7 +99,7 @@ fn write(name: &str, quick: bool) -> Result<()> {
     Ok(())
 }
 
-/// A record, and the stored runs compared with it.
+/// Comparison of a record with the stored runs.
 struct Line {
     command: String,
     recorded: usize,

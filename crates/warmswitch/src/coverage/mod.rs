@@ -84,7 +84,7 @@ pub struct Part<'a> {
     pub files: BTreeMap<&'a str, Counts>,
     /// Unreached sites, each with the index of the `unreached` rule that explains it.
     pub unreached: Vec<(&'a Site, Option<usize>)>,
-    /// Number of unreached sites for which a rule states that no path leads there.
+    /// Number of unreached sites to which no path leads, according to a rule.
     pub dead: usize,
 }
 

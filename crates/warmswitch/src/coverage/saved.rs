@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files with the words that runs reached. Later runs can be merged with these files.
+//! Files with the words of a kernel that runs reached. A later run can add the words of such files to its own.
 
 use std::path::Path;
 
