@@ -127,7 +127,7 @@ fn one() -> u32 {
     1
 }
 
-/// Returns all combinations of one value per axis.
+/// Returns all combinations that take one value from each axis.
 fn product(axes: &BTreeMap<String, Vec<u32>>) -> Vec<BTreeMap<String, u32>> {
     axes.iter()
         .fold(vec![BTreeMap::new()], |combinations, (name, values)| {

@@ -335,7 +335,7 @@ impl<'a> Drawer<'a> {
     }
 }
 
-/// Repeats the ops after `from` until there are `length` ops after `from`.
+/// Repeats the ops from index `from` on, until there are `length` of them.
 fn repeat(ops: &mut Vec<String>, from: usize, length: u64) {
     let phrase = ops[from..].to_vec();
     let rest = (length as usize).saturating_sub(phrase.len());

@@ -67,7 +67,7 @@ pub struct Draw {
     pub whole_percent: u64,
     /// Probability that an op takes all pages from the chosen page on, when it does not take all pages of the mapping.
     pub rest_percent: u64,
-    /// Weights of three access sizes: a few words, some words, or all words of a page.
+    /// Weights of three access sizes: a few words, more words, or all words of a page.
     pub rings: [u64; 3],
     /// Weights of three kinds of rights: no rights, read or execute, and write.
     pub rights: [u64; 3],
@@ -98,11 +98,11 @@ pub struct Profile {
     pub sequences: Span,
     /// Number of ops in the first sequence.
     pub first_ops: Span,
-    /// Number of ops in each other sequence.
+    /// Number of ops in each sequence except the first.
     pub ops: Span,
     /// Number of kinds of ops in a sequence.
     pub kinds: Span,
-    /// Number of starts of each other sequence.
+    /// Number of times that each sequence except the first is started.
     pub times: Span,
     /// Replaces [`Draw::phrase_percent`].
     pub phrase_percent: Option<u64>,
@@ -119,7 +119,7 @@ pub struct Profile {
     pub pages: Span,
     /// Number of files in use.
     pub files: Span,
-    /// Ops that start the other sequences.
+    /// Ops that start the sequences except the first.
     pub starts: Weights,
     /// Ops that map the slots at the beginning.
     pub maps: Weights,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chaos: runs with interrupts at random moments ([`watch::chaos`]), and campaigns of many such runs. A seed determines
-//! the moments.
+//! Chaos: runs with interrupts at random moments ([`watch::chaos`]). A seed determines the moments. A campaign runs
+//! many seeds.
 //!
 //! At each interrupt, the guest program `chaos` gives the processor to another task. `chaos` runs the user's command,
 //! or `mm_chaos` with the seed's program.

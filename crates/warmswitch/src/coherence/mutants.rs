@@ -195,8 +195,8 @@ impl Tried {
         }
     }
 
-    /// Returns the report to show. This is the first report of the expected kind. Without such a report, it is the
-    /// first report.
+    /// Returns the report to show. It is the first report of the expected kind. If no report has this kind, it is the
+    /// first of all reports.
     fn report(&self) -> Option<&Report> {
         let expected = report_kind(self.mutant.expect);
         let mut reports = self.reports.iter();

@@ -46,7 +46,8 @@ impl Names {
         self.symbols.is_empty()
     }
 
-    /// Returns the name of the function at `pc`, without compiler suffixes, or `user`.
+    /// Returns the name of the function at `pc`, without compiler suffixes. For an address in user land, returns
+    /// `user`.
     pub fn function(&self, pc: u32) -> String {
         if pc < self.symbols.kernel() {
             return USER.to_string();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Suppressions: known reports, each with its reason (`linux/<series>/coherence-suppressions.toml`).
+//! Suppressions (`linux/<series>/coherence-suppressions.toml`). A suppression describes known reports, and the reason
+//! to leave them out.
 
 use std::path::{Path, PathBuf};
 
@@ -49,7 +50,7 @@ pub struct Suppression {
     #[serde(default)]
     pub overlapping: bool,
     /// Whether the access must have used a cached, read-only page. This page must have been mapped before its memory
-    /// was written past the cache.
+    /// was written through an uncached mapping.
     #[serde(default)]
     pub private_view: bool,
     /// Where the newest data must have been when the old data was used.

@@ -44,7 +44,7 @@ const LONG_QUIET_S: f64 = 10.0;
 const IDLE: f64 = 0.9;
 /// Default of `--limit` if there is no terminal, in seconds of board time.
 const UNWATCHED_LIMIT_S: f64 = 300.0;
-/// Ctrl-A: the next key is a command to this program.
+/// Ctrl-A. The key after Ctrl-A is a command to this program.
 const ESCAPE: u8 = 0x01;
 
 /// Text at the end of this verb's `--help`.
@@ -178,7 +178,8 @@ struct Console {
     shown: usize,
     /// Board time of the last output or work, in seconds.
     last_active_s: f64,
-    /// Whether our root file system has not yet printed that its shell is ready. Nothing is typed before this message.
+    /// Whether our root file system has not yet printed that its shell is ready. Until then, input is typed only if the
+    /// guest sleeps.
     awaits_marker: bool,
     /// Whether anything was typed. After that, console output may come from a typed command.
     typed: bool,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch compare`: the main job. Builds missing kernels, measures the cost of a change of address space with and
-//! without FCSE, prints the tables, and writes one report.
+//! `warmswitch compare` does the main job. It builds missing kernels, and measures the cost of a change of address
+//! space with and without FCSE. Then it prints the tables and writes one report.
 
 use std::path::PathBuf;
 

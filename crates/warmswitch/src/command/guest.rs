@@ -93,7 +93,7 @@ struct GuestRun {
     status: i32,
     /// Cycles and counters; `None` on QEMU.
     took: Option<Window>,
-    /// Result of `--fetch`: an error if a file could not be copied.
+    /// Result of `--fetch`. It is an error if a file could not be copied.
     fetched: Result<()>,
     /// Kernel messages during the command, if it failed.
     kernel_messages: Vec<String>,

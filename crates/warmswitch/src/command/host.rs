@@ -192,7 +192,7 @@ enum Tool {
     Bitmap(Common),
     /// Fit the numbers of a board's file to measured memory figures, and show the effect on a switch
     Calibrate(calibrate::Calibrate),
-    /// Build `warmswitch-target` for a product: one static program with these measurements
+    /// Build `warmswitch-target` for a product. It is one static program with these measurements
     Build(target::Build),
     /// Read a log of `warmswitch-target`, or the output of another measuring program
     ///

@@ -47,7 +47,7 @@ impl Both {
     }
 }
 
-/// Numbers of functions or sites: the total, the reached ones, and those that the boot reached.
+/// Three numbers of functions or sites: all of them, the reached ones, and the ones that the boot reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     pub all: usize,

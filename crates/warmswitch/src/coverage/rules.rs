@@ -75,7 +75,7 @@ pub struct Unreached {
     /// Kernels to which the rule applies. An empty list means all kernels.
     #[serde(default)]
     pub kernels: Vec<String>,
-    /// Whether no path leads to the site, in this configuration or on these boards.
+    /// `true` if no path leads to the site in this configuration or on these boards.
     #[serde(default)]
     pub dead: bool,
     /// Reason why no run reaches the site.

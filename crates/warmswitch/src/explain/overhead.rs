@@ -131,7 +131,7 @@ impl Charges {
 }
 
 /// Loss of a task in user land. The structure has the difference between two runs, and three parts of this difference.
-/// All figures are means over runs. They may have any unit.
+/// All figures are means over runs. All figures must have the same unit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Lost {
     /// Difference between the two runs.

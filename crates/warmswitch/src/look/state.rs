@@ -95,8 +95,8 @@ pub fn memory(machine: &Machine, pa: Pa) -> Memory {
     std::array::from_fn(|n| settled.cpu().debug_memory(pa.plus(4 * n as u32)))
 }
 
-/// Disassembles the next instruction. Takes it from its line in the I-cache, or else from memory. Ignores the D-cache,
-/// because a fetch bypasses the D-cache.
+/// Disassembles the next instruction. Takes the instruction from its line in the I-cache. If the I-cache does not hold
+/// the line, takes it from memory. Ignores the D-cache, because a fetch bypasses the D-cache.
 fn instruction(machine: &Machine) -> Option<String> {
     let cpu = machine.cpu();
     let pc = cpu.pc();

@@ -90,8 +90,8 @@ pub fn charged_as_counted(board: &str, kernel: &str, command: &str) {
 #[test]
 #[ignore = "needs the kernel"]
 fn a_latency_is_the_sum_of_its_parts_whatever_they_are_told_by() {
-    // The test runs once with load, and once on an idle board. Each command is one line. It is quoted as one word for
-    // the guest's shell.
+    // The test runs once with load, and once on an idle board. Each command is one line. The line is quoted as one word
+    // for the guest's shell.
     for command in [
         "hackbench -g 1 -l 100000 > /dev/null & cyclictest -l 80 -p 50 -q -h 1000",
         "cyclictest -l 80 -p 50 -q -h 1000",

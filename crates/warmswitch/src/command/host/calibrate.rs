@@ -67,7 +67,8 @@ impl Calibrate {
     }
 }
 
-/// Times of a switch on the board, in microseconds: with the board's own numbers, and with the fitted numbers.
+/// Times of a switch on the board, in microseconds. One time is for the board's own numbers, the other for the fitted
+/// numbers.
 #[derive(Serialize)]
 struct Switch {
     kernel: &'static str,

@@ -41,7 +41,7 @@ pub const HELP: Help = Help {
     )],
 };
 
-/// Measure the cost of switches between two working tasks, with the formula of the paper of 2007 and exactly
+/// Measure the cost of switches between two working tasks, by the formula of the paper of 2007 and by exact charges
 #[derive(clap::Args)]
 pub struct Args {
     /// Name of a board, or path to a board file

@@ -145,7 +145,8 @@ impl Plan {
         [0, 1].map(|task| Lost::of(&exact, task))
     }
 
-    /// Returns two costs of a switch in us: the formula's cost, which is direct plus indirect cost, and the exact cost.
+    /// Returns two costs of a switch in us. The first is the formula's cost, which is direct plus indirect cost. The
+    /// second is the exact cost.
     fn sums(&self, sheet: &Sheet, pairs: &[Pair]) -> [f64; 2] {
         sheet::mean(pairs.iter().map(|pair| {
             let [hop, indirect] = pair.formula;
