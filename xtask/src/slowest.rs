@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs all tests and lists the slowest. The test programs run one after the other, as with `cargo test`. The programs
-//! report the time of each test.
+//! Runs all tests and lists the slowest. The test programs run one after the other, as with `cargo test`, and report
+//! the time of each test.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;

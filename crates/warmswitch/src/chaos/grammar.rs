@@ -49,7 +49,7 @@ pub struct Limits {
     pub sequence_ops: usize,
     /// Maximum length of the text, in bytes.
     pub bytes: usize,
-    /// Maximum work. The work is a number of ops. An op counts once for each start of its sequence.
+    /// Maximum work of a program, in ops. An op counts once for each start of its sequence.
     pub work: usize,
 }
 

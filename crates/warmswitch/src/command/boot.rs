@@ -7,8 +7,8 @@
 //! Without a terminal, standard input is typed when the guest shows a prompt. The run ends when the guest shows a
 //! prompt again and no input is left ([`prompt`]). Output to a file or pipe has no escape sequences.
 //!
-//! The run also ends when the guest resets the board, panics or halts, and when the limit is reached. Board time stands
-//! still while the board sleeps until a key arrives. The host time of this sleep counts against the limit.
+//! The run also ends when the guest resets the board, panics or halts, and when the limit is reached. While the board
+//! sleeps and waits for a key, board time stands still. The host time of this wait counts against the limit.
 
 mod prompt;
 

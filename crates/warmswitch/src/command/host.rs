@@ -126,7 +126,7 @@ enum Tool {
     Cyclic(Cyclic),
     /// Direct and indirect overhead of switches between two working tasks, as in the paper of 2007
     Overhead(Measure),
-    /// Latency of loads by size of the working set, and bandwidth
+    /// Memory bandwidth, and latency of loads by size of the working set
     Memory {
         #[command(flatten)]
         measure: Measure,

@@ -24,7 +24,7 @@ struct File {
     vmlinux: String,
     /// Kernel, board and command of each run, for use in messages.
     runs: Vec<String>,
-    /// One bit per word of the text, compressed with LZ4, in base64.
+    /// Words that the boot reached. One bit per word of the text, compressed with LZ4, in base64.
     boot: String,
     later: String,
 }

@@ -55,7 +55,7 @@ pub fn latencies<'a>(
 pub struct TaskLatencies {
     /// Name of the task. If earlier tasks have the same name, a number is added.
     pub task: String,
-    /// Name of the task, without a number.
+    /// Name of the task, without the added number.
     pub program: String,
     /// Number of latencies.
     pub count: usize,

@@ -27,7 +27,7 @@ pub const EXPERIMENTS: [&str; 6] = [
     "hackbench-at91rm9200",
 ];
 
-/// Headlines of one of these experiments, with their source.
+/// Headlines of one experiment, and their source.
 pub struct Cores<'a> {
     name: String,
     title: String,

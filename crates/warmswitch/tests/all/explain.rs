@@ -365,7 +365,7 @@ fn inclusive(folded: &str, function: &str) -> u64 {
 }
 
 /// Every tenth wake-up comes just after a tick. `profile` must find that the tick makes this wake-up late, and by how
-/// many cycles. Without the tick's work, these wake-ups must come earlier by that time.
+/// many cycles. Without the tick's work, these wake-ups must come earlier by this number of cycles.
 #[test]
 #[ignore = "needs the kernel"]
 fn what_makes_latencies_long_is_named_and_without_it_they_are_not() {

@@ -18,8 +18,8 @@ const TIMES: u32 = 49;
 
 /// Result of a task with interrupts on one board.
 pub struct Task {
-    /// The formula's figures, in us. The first is the cost of an interrupt of the loop in registers. The second is the
-    /// extra cost of an interrupt of this work.
+    /// The formula's figures, in us. The first is the direct cost, which is the time that an interrupt takes from the
+    /// loop in registers. The second is the additional time that an interrupt takes from this work.
     formula: [f64; 2],
     /// Cycles of a run with interrupts, minus the cycles of a run without interrupts.
     exact: Charges,

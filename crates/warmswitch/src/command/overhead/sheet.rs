@@ -102,8 +102,8 @@ pub fn formula_holds(what: &str, [formula, exact]: [f64; 2]) -> String {
     ))
 }
 
-/// Combines the rows of several boards. Returns the name, the mean, minimum and maximum over the boards, and the
-/// paper's figure of each row.
+/// Combines the rows of several boards. For each row, returns the name, the mean, minimum and maximum over the boards,
+/// and the paper's figure.
 pub fn over_seeds(each: &[Vec<Row>]) -> Vec<(String, [f64; 3], Option<f64>)> {
     let row = |n: usize| {
         let values: Vec<f64> = each.iter().map(|rows| rows[n].1).collect();
