@@ -36,8 +36,8 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     warmswitch("bench", &arguments)
 }
 
-/// The source tree of a commit. It exists while both programs run. An older program needs the descriptions of kernels
-/// and boards from its own tree, because it may not understand the current ones.
+/// The source tree of a commit. The tree exists while both programs run. An older program needs the descriptions of
+/// kernels and boards from its own tree, because it may not understand the current ones.
 struct Source(PathBuf);
 
 impl Source {

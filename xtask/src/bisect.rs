@@ -111,7 +111,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Makes an empty directory. Its path is the one in `arguments`, or else `target/NAME`.
+/// Makes an empty directory. `arguments` may contain its path. Otherwise, the path is `target/NAME`.
 pub fn made_anew(name: &str, arguments: &[String]) -> Result<PathBuf> {
     let dir = match arguments {
         [] => root().join("target").join(name),

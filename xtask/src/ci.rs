@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! All checks in one command. A developer and CI run the same command.
 //!
-//! Tests that need a kernel, QEMU or gdb are marked `#[ignore]`. The reason in the mark names the need. After the step
-//! "kernels" has built the kernels, the step "tests" runs these tests, too.
+//! Tests that need a kernel, QEMU or gdb are marked `#[ignore]`. The mark's reason says what the test needs. After the
+//! step "kernels" has built the kernels, the step "tests" runs these tests, too.
 
 use std::process::{Command, ExitCode};
 use std::time::Instant;

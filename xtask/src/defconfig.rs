@@ -19,7 +19,7 @@ use crate::must;
 const TYPED: &str = "uname -r; cat /proc/uptime; sleep 10; cat /proc/uptime\n";
 /// Time between the two printed clocks, in seconds.
 const SECONDS: f64 = 10.0;
-/// Allowed error of that time, in seconds: 1 %.
+/// Allowed error of that time, in seconds. It is 1 % of [`SECONDS`].
 const ERROR: f64 = 0.1;
 
 /// Builds and boots the kernel, types the commands and compares the clocks.

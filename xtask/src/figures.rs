@@ -4,9 +4,9 @@
 //!
 //!     39.27<!-- switch-cost; sam9263; size_kb=0 tasks=2; fcse-guaranteed; process; switch -->
 //!
-//! The figure keeps its number of decimals. `A / B` is a ratio, and `A - B` is a difference. `switch.low` is the lower
-//! end of the interval, and `load/reply` is a series of a mode. A table can be generated completely from a comment
-//! before the table. In this comment, `NAME := TEXT` defines an abbreviation:
+//! `--write` keeps a figure's number of decimals. `A / B` is a ratio, and `A - B` is a difference. `switch.low` is the
+//! lower end of the interval, and `load/reply` is a series of a mode. A table can be generated completely from a
+//! comment before the table. In this comment, `NAME := TEXT` defines an abbreviation:
 //!
 //!     <!-- table: size_kb=0,16 tasks=2,16
 //!     at := switch-cost; sam9263; size_kb={size_kb} tasks={tasks}

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask fuzz --core|--bus|--checker [--seed A..B | --hours H | --replay FILE]`: runs the fuzzers of the test
-//! suite for longer, in release mode. `--on NAME` selects a core (`crates/arm/src/tests/fuzz/mod.rs` lists them).
-//! `--bus` compares bus transactions and names the seed of a difference. Without `--on`, it compares all cores.
-//! `--checker --accesses N` compares the checker on N accesses, and requires reports of every kind among them.
+//! `cargo xtask fuzz --core|--bus|--checker [--seed A..B | --hours H | --replay FILE]`: runs a fuzzer of the test
+//! suite, in release mode and for longer than the tests do. `--on NAME` selects a core
+//! (`crates/arm/src/tests/fuzz/mod.rs` lists them). `--bus` compares bus transactions and names the seed of a
+//! difference. Without `--on`, it compares all cores. `--checker --accesses N` compares the checker with its reference
+//! on N accesses, and fails unless reports of every kind occur often enough.
 
 use std::process::ExitCode;
 

@@ -48,7 +48,7 @@ const TESTS: [&[&str]; 2] = [
 /// Result for one variant.
 struct Tried {
     name: String,
-    /// Result of the boots. An error is text for the page.
+    /// Result of the boots. The text of an error is for the page.
     result: Result<Booted, String>,
 }
 

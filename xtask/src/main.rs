@@ -87,7 +87,7 @@ fn warmswitch(verb: &str, arguments: &[String]) -> Result<ExitCode> {
     ))
 }
 
-/// Returns a command that runs cargo in the project's root. It is the same cargo that runs this program.
+/// Returns a command that runs cargo in the project's root. Uses the cargo that runs this program.
 fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
     command.current_dir(root());

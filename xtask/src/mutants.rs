@@ -38,8 +38,8 @@ struct Subject {
     /// Arguments of `cargo test` for each stage of tests. A failure in one stage skips the later stages.
     tests: &'static [&'static [&'static str]],
     mutants: fn() -> Vec<&'static Mutant>,
-    /// Level of optimisation. It keeps compilation short, because compiling a mutant takes longer than running tests
-    /// that fail.
+    /// Option of cargo for the level of optimisation. A low level keeps compilation short: compiling a mutant takes
+    /// longer than running tests that fail.
     optimised: &'static str,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs all tests and lists the slowest. The test programs run one after the other, as with `cargo test`. They report
+//! Runs all tests and lists the slowest. The test programs run one after the other, as with `cargo test`, and report
 //! the time of each test.
 
 use std::io::{BufRead as _, BufReader};

@@ -101,7 +101,7 @@ fn every_file_is_text() {
     none("binary files", paths().into_iter().filter(binary).collect());
 }
 
-/// Returns the errors in the lengths of files. Each file is given as path and number of lines.
+/// Returns the errors in the lengths of files. A file is given by its path and its number of lines.
 fn wrong_lengths<'a>(files: impl Iterator<Item = (&'a str, usize)>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (path, lines) in files {

@@ -13,9 +13,9 @@ const CRATES: [(&str, &str); 9] = [
     ("arm", ""),
     ("board", "arm"),
     ("watch", "arm board"),
-    // Boards by name.
+    // Uses `board` to look up boards by name.
     ("base", "board"),
-    // Counters, edges and screens of a run.
+    // Stores the counters, edges and screens of a run.
     ("results", "arm board base"),
     ("supply", "arm base"),
     ("session", "arm board watch base results supply"),
@@ -46,11 +46,11 @@ const FOLDERS: [(&str, &[(&str, &str)]); 2] = [
             ("gdb", ""),
             ("speed", ""),
             ("coherence", ""),
-            // Runs under the checker.
+            // Uses runs under the checker.
             ("chaos", "coherence"),
-            // Sources of addresses, lists in the folders of the kernels.
+            // Uses the sources of addresses, and the lists in the folders of the kernels.
             ("coverage", "coherence"),
-            // The instruction that a report names, and the run up to it.
+            // Uses the instruction that a report names, and the run up to this instruction.
             ("look", "coherence"),
             ("explain", "campaign"),
             (
@@ -125,7 +125,7 @@ fn reaching_up(folders: &[(&str, &str)], uses: &Uses) -> Vec<String> {
     wrong
 }
 
-/// Returns the files that use themselves through other files. Each file has a list of these other files.
+/// Returns each file that uses itself through other files, with a list of these other files.
 fn circles(uses: &Uses) -> Vec<String> {
     let reached = |start: &String| {
         let (mut all, mut next) = (BTreeSet::new(), vec![start]);
@@ -180,7 +180,7 @@ fn crates_and_folders_use_only_what_stands_below_them() {
     }
 }
 
-/// Returns uses of a device family's part by another device family.
+/// Returns the uses of one device family by another device family.
 fn between_families(uses: &Uses) -> Vec<String> {
     let family = |module: &str| {
         let rest = module.strip_prefix("device::")?;
@@ -224,11 +224,11 @@ fn a_family_of_devices_names_no_part_of_another() {
     );
 }
 
-/// Only the family's own folder may name the machine or an address of its peripherals.
+/// Code outside the listed paths must not name the machine versatilepb.
 #[test]
 fn no_code_knows_the_machine() {
     let words = ["versatilepb", "versatile-pb"];
-    // The list of machine files, and a comparison with that machine of QEMU.
+    // The first path lists the machine files. The second has a comparison with QEMU's versatilepb.
     let may = [
         "crates/board/src/spec/mod.rs",
         "crates/board/tests/differential/",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An experiment: one folder with `experiment.toml` (what to run) and `README.md` (why).
+//! An experiment is a folder. Its file `experiment.toml` says what to run, and its `README.md` says why.
 //!
-//! The file lists plans. A plan names a board and lists the values of axes. Each combination of axis values is a point.
-//! The experiment consists of the points of all plans, in the order of the file.
+//! `experiment.toml` lists plans. A plan names a board and lists the values of axes. Each combination of axis values is
+//! a point. The experiment consists of the points of all plans, in the order of the file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -37,7 +37,7 @@ pub struct Experiment {
     /// The folder's name.
     #[serde(skip)]
     pub name: String,
-    /// The user's argument: a name, or the path to the user's own folder.
+    /// The experiment's name, or the path to the user's own folder, as the user typed it.
     #[serde(skip)]
     pub named: String,
     pub format: u32,
@@ -52,9 +52,9 @@ pub struct Experiment {
     /// Kernels that only this experiment has, by name.
     #[serde(default, rename = "kernel")]
     pub own_kernels: OwnKernels,
-    /// Board time after which a point is stopped, in seconds.
+    /// Limit of board time for a point, in seconds.
     pub limit_s: f64,
-    /// Timed sections per point.
+    /// Number of timed sections per point.
     #[serde(default = "one")]
     pub samples: u32,
     /// Minimum number of hops around a ring in one timed section.
@@ -63,7 +63,7 @@ pub struct Experiment {
     /// Names of the workload's command lines.
     pub modes: Vec<String>,
     pub plan: Vec<Plan>,
-    /// Plans for `--quick`, which replace `plan`.
+    /// Plans that `--quick` runs instead of the plans in `plan`.
     #[serde(default)]
     pub quick: Vec<Plan>,
     /// Modes that are not run, each with the reason.
@@ -127,7 +127,7 @@ fn one() -> u32 {
     1
 }
 
-/// Returns all combinations of one value per axis.
+/// Returns all combinations that take one value from each axis.
 fn product(axes: &BTreeMap<String, Vec<u32>>) -> Vec<BTreeMap<String, u32>> {
     axes.iter()
         .fold(vec![BTreeMap::new()], |combinations, (name, values)| {

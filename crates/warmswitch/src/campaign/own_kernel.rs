@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels of one experiment. Each is a kernel of `linux/*/kernel.toml` with other options or more words on its command
-//! line.
+//! Kernels of one experiment. Each is derived from a kernel of `linux/*/kernel.toml`. It has other configuration
+//! options, or additional words on its command line.
 
 use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
@@ -12,19 +12,22 @@ use results::runs::point::Point;
 use session::boot::LONGEST_COMMAND_LINE;
 use supply::kernel;
 
-/// Another kernel with other options or with more words on its command line.
+/// A kernel that is derived from another kernel. It has other configuration options, or additional words on its command
+/// line.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OwnKernel {
-    /// Name of the other kernel. The name may include configuration options, like `6.12/plain+RSEQ=y`.
+    /// Name of the kernel from which this kernel is derived. The name may include configuration options, like
+    /// `6.12/plain+RSEQ=y`.
     of: String,
-    /// Words that follow the other kernel's command line.
+    /// Words that are appended to the command line.
     #[serde(default)]
     command_line: String,
 }
 
 impl OwnKernel {
-    /// Rejects a name that is taken or that `kernels` lacks, an unknown base kernel, and an entry that changes nothing.
+    /// Rejects a name that is invalid, that is not in `kernels` or that another kernel already has. Also rejects an
+    /// unknown base kernel, an invalid command line, and an entry that changes nothing.
     fn check(&self, name: &str, kernels: &[String]) -> Result<()> {
         if !is_name(name) {
             bail!(
@@ -59,7 +62,7 @@ impl OwnKernel {
     }
 }
 
-/// Returns whether a text is a kernel's name, without a layout.
+/// Returns whether a text can be a kernel's name. A name with a layout is rejected.
 fn is_name(text: &str) -> bool {
     let is_part = |part: &str| {
         let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
@@ -74,14 +77,14 @@ fn is_name(text: &str) -> bool {
 pub struct OwnKernels(BTreeMap<String, OwnKernel>);
 
 impl OwnKernels {
-    /// Rejects entries that do not fit an experiment with these kernels.
+    /// Checks all entries of an experiment that runs these kernels.
     pub fn check(&self, kernels: &[String]) -> Result<()> {
         let mut all = self.0.iter();
         all.try_for_each(|(name, own)| own.check(name, kernels))
     }
 
-    /// Returns the name of the kernel that is built for a kernel of the experiment. If only the experiment has the
-    /// kernel, the layout at the end of `name` is dropped.
+    /// Returns the name of the kernel that is built for a kernel of the experiment. For a kernel that the experiment
+    /// itself defines, the result has no layout, even if `name` ends with one.
     pub fn base<'a>(&'a self, name: &'a str) -> &'a str {
         let own = self.0.get(name.split('@').next().unwrap_or_default());
         own.map_or(name, |own| own.of.as_str())
@@ -99,8 +102,8 @@ impl OwnKernels {
         (built.built_kernel(), words)
     }
 
-    /// Rejects a paired claim between kernels with different images, because the same code has other addresses in each
-    /// image.
+    /// Rejects a paired claim between kernels with different images. In different images, the same code has different
+    /// addresses.
     pub fn check_pair(&self, claim: &Claim) -> Result<()> {
         let built = |kernel: &Option<String>| {
             let base = kernel.as_deref().map(|name| self.base(name));

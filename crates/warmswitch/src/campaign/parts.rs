@@ -48,7 +48,7 @@ impl Parts {
     pub fn prepare(e: &Experiment, points: &[Point]) -> Result<Parts> {
         let (workload, kind) = workload(e)?;
         let specs = boards_of(points)?;
-        // Check the boards before the first build, which takes minutes.
+        // Check the boards first, because a build takes minutes.
         for (name, (board, _)) in &specs {
             check_programs(e, name, board)?;
         }
@@ -104,7 +104,7 @@ impl Parts {
         &self.roots[&self.programs_of(&self.specs[board].0, kernel)]
     }
 
-    /// Returns the boot of a board and kernel.
+    /// Prepares the boot of a kernel on a board.
     pub fn boot_of(&self, board: &str, kernel: &str) -> Result<Boot> {
         let recipe = Recipe {
             root: Some(self.root_fs(board, kernel).cpio.clone()),
@@ -140,7 +140,7 @@ impl Parts {
     }
 }
 
-/// Rejects a board that cannot run the experiment's programs, and programs that lack the workload.
+/// Rejects a board that cannot run the experiment's programs. Also rejects programs that do not include the workload.
 fn check_programs(e: &Experiment, name: &str, board: &BoardSpec) -> Result<()> {
     let own = Programs::of(board.core.core, false);
     let programs = e.programs.unwrap_or(own);
@@ -153,7 +153,7 @@ fn check_programs(e: &Experiment, name: &str, board: &BoardSpec) -> Result<()> {
     programs.check(&e.workload)
 }
 
-/// Rejects programs that need address spaces, and a workload without a program for a flat kernel.
+/// Rejects programs that need address spaces. Also rejects a workload that has no program for a flat kernel.
 fn check_flat(e: &Experiment, kernel: &str) -> Result<()> {
     if e.programs
         .is_some_and(|programs| programs != Programs::Flat)
@@ -201,7 +201,7 @@ fn workload(e: &Experiment) -> Result<(Workload, &'static dyn OutputKind)> {
     Ok((workload, kind))
 }
 
-/// Returns each board once, by name, with its hash.
+/// Returns the boards of the points without duplicates, by name. Each comes with the hash of its file.
 fn boards_of(points: &[Point]) -> Result<BTreeMap<String, (BoardSpec, String)>> {
     let mut specs: BTreeMap<String, (BoardSpec, String)> = BTreeMap::new();
     for point in points {

@@ -30,7 +30,7 @@ use session::snapshot::Snapshots;
 use session::trial;
 use supply::toolchain;
 
-/// Board, kernel and seed. Points with equal keys start from one boot.
+/// Board, kernel and seed. Points with equal keys start from the same boot.
 type BootKey = (String, String, u64);
 
 /// Booted machines at their prompts. Each point runs on a fork of one of them. Only one thread at a time may fork a
@@ -99,16 +99,16 @@ pub fn execute(e: &Experiment, options: &Options) -> Result<(Campaign, Vec<Run>)
 /// vmlinux.
 pub type Distinctions<'a> = dyn Fn(&str, &Path) -> Result<checker::Distinctions> + 'a;
 
-/// Runs every point under the coherence checker. Points with a stored run also run again, because the checker must not
-/// change their figures.
+/// Runs every point under the coherence checker. Points with a stored run also run again, so that their new figures can
+/// be compared with the stored ones. The checker must not change figures.
 pub fn check(
     e: &Experiment,
     options: &Options,
     distinctions: &Distinctions<'_>,
 ) -> Result<(Campaign, Vec<Run>, Vec<Findings>)> {
     let mut started = Started::new(e, options)?;
-    // Every board watches the functions of all kernels. Functions of another kernel can only split reports, never merge
-    // them.
+    // Every board watches the functions of all kernels. A function of another kernel can only split one report into
+    // several. It never merges reports.
     let mut functions = checker::Distinctions::default();
     for (name, kernel) in &started.parts.kernels {
         functions.extend(distinctions(name, &kernel.vmlinux)?);
@@ -195,8 +195,8 @@ impl<'a> Started<'a> {
     }
 }
 
-/// Returns the stored run of a planned point. An equal point of another experiment may have made the run, so the plan's
-/// experiment and point replace the stored ones.
+/// Returns the stored run of a planned point. The run may come from an equal point of another experiment. Therefore,
+/// the experiment and the point of the plan replace the stored ones.
 fn stored(e: &Experiment, planned: &Planned) -> Result<Option<Run>> {
     let run = store::load(&planned.hash)?;
     Ok(run.map(|run| Run {

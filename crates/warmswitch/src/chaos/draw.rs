@@ -221,7 +221,7 @@ impl<'a> Drawer<'a> {
         some
     }
 
-    /// Generates `count` random ops. An op that takes rights away is often soon followed by an op that gives them back.
+    /// Generates `count` random ops. After an op that takes rights away, an op that gives them back often follows soon.
     fn body(&mut self, count: u64, weights: &'a Weights) -> Vec<String> {
         let kinds = self.kinds(weights);
         let mut ops = Vec::new();
@@ -277,13 +277,13 @@ impl<'a> Drawer<'a> {
         }
         for (starter, start, first) in starts {
             let rest = (sequences[starter].len() - fixed[starter]) as u64;
-            // The first start of a task is in the first half of the starting sequence.
+            // Put the first start of a task into the first half of the sequence that starts it.
             let rest = if first { rest / 2 } else { rest };
             let at = fixed[starter] + self.random.below(rest + 1) as usize;
             let at = self.met(&sequences[starter], fixed[starter], at);
             sequences[starter].insert(at, start);
-            // The op after the start races with the new task. If the starting task then gives up the processor, the new
-            // task can end.
+            // The op after the start races with the new task. After this op, the starting task may give up the
+            // processor, so that the new task can end.
             let behind = at + 2;
             if self.percent(self.grammar.draw.wait_percent) && behind <= sequences[starter].len() {
                 sequences[starter].insert(behind, "y".to_string());
@@ -335,7 +335,7 @@ impl<'a> Drawer<'a> {
     }
 }
 
-/// Repeats the ops after `from` until there are `length` ops after `from`.
+/// Repeats the ops from index `from` on, until there are `length` of them.
 fn repeat(ops: &mut Vec<String>, from: usize, length: u64) {
     let phrase = ops[from..].to_vec();
     let rest = (length as usize).saturating_sub(phrase.len());

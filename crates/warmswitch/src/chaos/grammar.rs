@@ -13,7 +13,7 @@ use base::paths::{root, shown};
 use base::suggest::did_you_mean;
 use base::toml_file;
 
-/// Letters for the kinds of arguments.
+/// The kinds of arguments, one letter per kind.
 const ARGUMENTS: &str = "scfxpkdrqtmgh";
 /// Ops that start another task.
 pub const STARTS: [&str; 3] = ["th", "fo", "vx"];
@@ -49,7 +49,7 @@ pub struct Limits {
     pub sequence_ops: usize,
     /// Maximum length of the text, in bytes.
     pub bytes: usize,
-    /// Maximum work: the number of ops, with each op counted once for every start of its sequence.
+    /// Maximum work of a program, in ops. An op counts once for each start of its sequence.
     pub work: usize,
 }
 
@@ -57,18 +57,17 @@ pub struct Limits {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Draw {
-    /// Probability of the first slot, file or process.
+    /// Probability that the first slot, file or process is chosen.
     pub favourite_percent: u64,
-    /// Probability of page 0.
+    /// Probability that page 0 is chosen.
     pub first_page_percent: u64,
-    /// Probability of a page at the end of the mapping, if page 0 was not chosen.
+    /// Probability that a page at the end of the mapping is chosen when page 0 is not chosen.
     pub last_pages_percent: u64,
     /// Probability that an op takes all pages of a mapping.
     pub whole_percent: u64,
-    /// Probability that an op takes all pages from the chosen page on. Applies if the op does not take all pages of the
-    /// mapping.
+    /// Probability that an op takes all pages from the chosen page on, when it does not take all pages of the mapping.
     pub rest_percent: u64,
-    /// Weights of three access sizes: a few words, some words, or all words of a page.
+    /// Weights of three access sizes: a few words, more words, or all words of a page.
     pub rings: [u64; 3],
     /// Weights of three kinds of rights: no rights, read or execute, and write.
     pub rights: [u64; 3],
@@ -93,17 +92,17 @@ pub struct Draw {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// Weight among the profiles.
+    /// Weight of this profile when a profile is chosen at random.
     pub weight: u64,
     /// Number of sequences.
     pub sequences: Span,
     /// Number of ops in the first sequence.
     pub first_ops: Span,
-    /// Number of ops in each other sequence.
+    /// Number of ops in each sequence except the first.
     pub ops: Span,
     /// Number of kinds of ops in a sequence.
     pub kinds: Span,
-    /// Number of starts of each other sequence.
+    /// Number of times that each sequence except the first is started.
     pub times: Span,
     /// Replaces [`Draw::phrase_percent`].
     pub phrase_percent: Option<u64>,
@@ -120,7 +119,7 @@ pub struct Profile {
     pub pages: Span,
     /// Number of files in use.
     pub files: Span,
-    /// Ops that start the other sequences.
+    /// Ops that start the sequences except the first.
     pub starts: Weights,
     /// Ops that map the slots at the beginning.
     pub maps: Weights,
@@ -141,11 +140,11 @@ impl Profile {
     }
 }
 
-/// A part of the kernel where interrupts may matter.
+/// A part of the kernel in which an interrupt may reveal a bug.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Zone {
-    /// Weight among the zones of a program.
+    /// Weight of this zone among the zones that a program can reach.
     pub weight: u64,
     /// Ops through which a program can reach the zone. If the list is empty, every program can reach the zone.
     #[serde(default)]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chaos: runs with interrupts at random moments ([`watch::chaos`]), and campaigns of many such runs. A seed determines
-//! the moments.
+//! Chaos: runs with interrupts at random moments ([`watch::chaos`]). A seed determines the moments. A campaign runs
+//! many seeds.
 //!
 //! At each interrupt, the guest program `chaos` gives the processor to another task. `chaos` runs the user's command,
 //! or `mm_chaos` with the seed's program.
@@ -35,7 +35,7 @@ use supply::image::guest;
 const CHAOS: &str = "chaos";
 /// Guest program that runs random programs.
 pub const MM_CHAOS: &str = "mm_chaos";
-/// Bytes of a program per typed line. The guest's line editor takes at most 1,024 bytes per line.
+/// Maximum number of bytes of a program in one typed line. The guest's line editor takes at most 1,024 bytes per line.
 const PIECE: usize = 700;
 
 /// Command to run under chaos.
@@ -141,7 +141,7 @@ fn typed(seed: u64, program: &Program) -> Typed {
     let mut lines = "P=\n".to_string();
     let bytes = text.as_bytes();
     for piece in bytes.chunks(PIECE) {
-        // The text is ASCII without quotes.
+        // The text needs no escaping, because it is ASCII without quotes.
         lines.push_str(&format!("P=$P'{}'\n", String::from_utf8_lossy(piece)));
     }
     typed.line = lines + &typed.line;

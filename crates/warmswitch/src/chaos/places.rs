@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Places in a kernel where an interrupt may matter, found through the kernel's symbols.
+//! Finds the places in a kernel at which an interrupt may reveal a bug. Uses the kernel's symbols.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -205,9 +205,9 @@ pub const ZONES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Places of a kernel where an interrupt may matter.
+/// Places in a kernel at which an interrupt may reveal a bug.
 pub struct KernelPlaces {
-    /// Places without the current task and without zones.
+    /// Places that the symbols give. [`KernelPlaces::now`] adds the current task and the zones.
     places: Places,
     zones: Vec<(&'static str, Vec<Range<u32>>)>,
     current: Option<u32>,

@@ -139,7 +139,7 @@ impl Program {
     }
 }
 
-/// Reduces a program. Runs each candidate at most once, because it remembers the candidates that do not fail.
+/// Reduces a program. Remembers the candidates that did not fail, so that no candidate runs twice.
 struct Reducer<'a> {
     fails: &'a mut dyn FnMut(&Program) -> Result<bool>,
     good: HashSet<String>,
@@ -213,7 +213,7 @@ impl Reducer<'_> {
         Ok(program)
     }
 
-    /// Returns the op with one smaller number if the program still fails with the changed op.
+    /// Tries smaller numbers in an op. Returns the first changed op with which the program still fails.
     fn lesser(&mut self, program: &Program, sequence: usize, op: usize) -> Result<Option<String>> {
         let Some((name, numbers)) = parts(&program.sequences[sequence][op]) else {
             return Ok(None);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Returns to the report of a seed: repeats the same cycles with the same interrupts, without the checker.
+//! Returns to the instruction of a seed's report. Repeats the run with the same interrupts in the same cycles, but
+//! without the checker.
 
 use anyhow::Result;
 use board::{BoardBus, Machine, Stop};
@@ -43,7 +44,7 @@ pub fn machine_at(bases: &Bases<'_>, seed: u64, work: &SeedCommand, at: At) -> R
     at.stand_before(machine)
 }
 
-/// Cycles of the remaining interrupts. The cycle of the next interrupt is last.
+/// Cycles of the remaining interrupts. The last element is the cycle of the next interrupt.
 struct Due(Vec<u64>);
 
 impl<B: BoardBus> StopHandler<B> for Due {

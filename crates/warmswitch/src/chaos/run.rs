@@ -24,7 +24,7 @@ pub type Disturbed = Machine<Observed<Chaos<Checker>>>;
 
 /// Linux timer ticks per second. The command starts at a random moment between two ticks.
 const TICKS_PER_S: u64 = 100;
-/// One in this many seeds uses the victim policy `late`.
+/// On average, one of `LATE` seeds uses the victim policy `late`.
 const LATE: u64 = 2;
 
 /// The random choices that a seed determines, other than its interrupts.
@@ -39,8 +39,7 @@ pub struct Drawn {
 }
 
 impl Drawn {
-    /// Makes the random choices for a seed. If the board's victim policy is not `random`, the user chose the policy, so
-    /// it is kept.
+    /// Makes the random choices for a seed. Keeps a victim policy other than `random`, because the user chose it.
     pub fn of(seed: u64, board: &BoardSpec) -> Drawn {
         let mut random = Random::new(!seed);
         let late = random.below(LATE) == 0;
@@ -76,7 +75,7 @@ pub struct SeedResult {
     pub points: Vec<Point>,
     /// The different interleavings that occurred.
     pub met: BTreeSet<Interleaving>,
-    /// Place of the core at the end.
+    /// Place in the guest at which the run ended.
     pub place: Place,
     /// Number of instructions, without the instructions of the boot.
     pub instructions: u64,
@@ -168,7 +167,7 @@ pub fn ended(ran: Result<i32, RunEnd>) -> Result<RunEnd> {
     }
 }
 
-/// Begins a seed at the prompt: sets the victims, waits for the pause, then starts the interrupts.
+/// Begins a seed at the prompt. Sets the start of the random victims, runs the pause, and starts the interrupts.
 pub fn begin<O: Companion>(
     machine: &mut Machine<Observed<Chaos<O>>>,
     seed: u64,

@@ -67,7 +67,7 @@ impl<'a> Summary<'a> {
     }
 
     fn cpu_s(&self) -> f64 {
-        // The order of the additions does not change a sum of integers.
+        // Add integers, because a sum of floats would depend on the order of the seeds.
         let all: u64 = self.tried.iter().map(|t| t.cpu_us).sum();
         all as f64 / 1e6 / self.tried.len().max(1) as f64
     }

@@ -64,7 +64,7 @@ pub struct Tried {
     pub met: BTreeSet<Interleaving>,
     /// Number of instructions, without the instructions of the boot.
     pub instructions: u64,
-    /// Number of executions of the instructions that a mutant patched. The boot counts, too.
+    /// Number of executions of the instructions that a mutant patched. Executions during the boot count, too.
     pub reached: u64,
     /// Processor time of the host, in microseconds.
     pub cpu_us: u64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs a command with a seed's interrupts, but without the checker: `guest --chaos`.
+//! Runs a command with a seed's interrupts, but without the checker, for `guest --chaos`.
 
 use anyhow::Result;
 use board::{Machine, Observed, Stop};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Baselines: how many reports each suppression covers for a kernel and a command
-//! (`linux/<series>/coherence-baselines.toml`).
+//! Baselines (`linux/<series>/coherence-baselines.toml`). A baseline says how many reports each suppression covers when
+//! a kernel runs a command.
 //!
-//! A repeated run gives the same counts. In another kernel of a bisection, code and data have other addresses.
-//! Therefore, the caches hold other lines when something goes wrong, and the counts differ. Runs with several victim
-//! seeds measure this difference. A baseline records the lowest and the highest count of those runs. It allows the
-//! highest count plus the difference between the highest and the lowest count.
+//! A repeated run gives the same counts. In another commit of a bisection, code and data have other addresses.
+//! Therefore, the caches hold other lines when a bug occurs, and the counts differ. Runs with several victim seeds
+//! estimate this difference. A baseline records the lowest and the highest count of those runs. It allows the highest
+//! count plus the difference between the highest and the lowest count.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -144,7 +144,7 @@ impl Baseline {
         }
     }
 
-    /// Returns the properties of the runs that this baseline belongs to.
+    /// Returns the key of the runs that are compared with this baseline.
     pub fn key(&self) -> Key {
         Key {
             kernel: self.kernel.clone(),

@@ -26,14 +26,14 @@ use results::runs::markers::Typed;
 use session::console::{self, AfterStop, Console, StopHandler};
 use suppress::Suppression;
 
-/// The command to run, and the conditions to stop.
+/// The command to run, and the conditions that end the run.
 pub struct Plan<'a> {
     /// Command to type; `None` checks only the boot.
     pub command: Option<&'a Typed>,
     /// Addresses of the kernel instructions whose executions are counted.
     pub counted: &'a [u32],
-    /// Kernel functions whose calls distinguish reports. [`Plan::ends`] is called for each report that such a call
-    /// distinguishes.
+    /// Kernel functions whose calls distinguish reports. If two reports differ in such a call, [`Plan::ends`] is called
+    /// for each of them.
     pub distinctions: Distinctions,
     /// Kernel functions that the checker needs to follow pages. `None` if their symbols are unknown.
     pub pages: Option<PageFunctions>,
@@ -46,7 +46,7 @@ pub struct Plan<'a> {
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunEnd {
-    /// The boot finished, and so did the command, if there was one. The value is the command's status.
+    /// The boot finished. If there was a command, it finished, too. The value is the command's status.
     Finished(Option<i32>),
     /// A report ended the run.
     Report,
@@ -159,7 +159,7 @@ pub fn check_twice(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<(F
     let start_s = cpu_s();
     let mut machine = Machine::new(board.clone(), boot)?;
     let (no_judge, cycles) = (Judge(|_: &Machine| Ok(())), findings.cycles);
-    // The first run has already reported why it ended. Here, only the cycle matters.
+    // The reason of the end is known from the first run. Only the cycle is needed here.
     let ended = session(&mut machine, no_judge, cycles, plan.command, plan.limit_s);
     let off_s = cpu_s() - start_s;
     let now = machine.now();
@@ -305,7 +305,7 @@ pub fn groups(
     let mut groups: Vec<(_, Group)> = Vec::new();
     for (report, count) in reports {
         let suppression = suppressions.iter().position(|s| s.covers(report, names));
-        // The callers decide which of these reports a suppression covers.
+        // The suppression is a part of the key, because reports with equal functions may have different callers.
         let key = (
             report.kind,
             by_address(names.user_of(report), report.context.pc),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs every mutant under the checker. A mutant takes an operation out of the kernel, and a report should show that.
+//! Runs every mutant under the checker. A mutant removes an operation from the kernel. The checker should report the
+//! consequence.
 //!
 //! If a mutant's entry in the list names a test, this test runs until the checker makes a report of the expected kind.
 //! A mutant that should survive runs the quick suite, in which the checker must make no report.
@@ -27,8 +28,9 @@ use supply::mutant::{Expected, Kind, Mutant};
 /// Limits of board time for a test and for the quick suite, in seconds. The limits exist because a mutant may hang.
 const TEST_LIMIT_S: f64 = 60.0;
 const SUITE_LIMIT_S: f64 = 150.0;
-/// Maximum number of rounds of a test. A test ends with its first report. Many rounds may be necessary: stale data must
-/// stay longer than the other lines or entries of its set, or a thread must write within a few instructions.
+/// Maximum number of rounds of a test. A test ends with its first report. Many rounds may be necessary. For some
+/// mutants, stale data must stay in its set longer than the other lines or entries of the set. For others, a thread
+/// must write within a few instructions.
 const ROUNDS: u32 = 64;
 /// Longest reason in the table, in characters.
 const REASON: usize = 70;
@@ -193,8 +195,8 @@ impl Tried {
         }
     }
 
-    /// Returns the report to show. This is the first report of the expected kind. Without such a report, it is the
-    /// first report.
+    /// Returns the report to show. It is the first report of the expected kind. If no report has this kind, it is the
+    /// first of all reports.
     fn report(&self) -> Option<&Report> {
         let expected = report_kind(self.mutant.expect);
         let mut reports = self.reports.iter();
@@ -231,7 +233,7 @@ impl Tried {
         }
     }
 
-    /// Returns the result as one line, printed before the table is complete.
+    /// Returns the result as one line, which is printed before the table is complete.
     fn line(&self) -> String {
         let reached = self.reached;
         let (name, verdict) = (&self.mutant.name, self.verdict().words());

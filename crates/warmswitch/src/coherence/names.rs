@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds the function and source line of a kernel address in the vmlinux.
 //!
-//! Line numbers come from DWARF 4 (`.debug_line`, through the line programs of the units). Addresses in user land have
-//! no names.
+//! Line numbers come from the line programs in `.debug_line` (DWARF 4). Addresses in user land have no names.
 
 use std::ops::Range;
 use std::path::Path;
@@ -47,7 +46,8 @@ impl Names {
         self.symbols.is_empty()
     }
 
-    /// Returns the name of the function at `pc`, without compiler suffixes, or `user`.
+    /// Returns the name of the function at `pc`, without compiler suffixes. For an address in user land, returns
+    /// `user`.
     pub fn function(&self, pc: u32) -> String {
         if pc < self.symbols.kernel() {
             return USER.to_string();
@@ -82,7 +82,7 @@ impl Names {
         self.function(pc) == self.symbols.plainest(self.first_present(name))
     }
 
-    /// Returns the first function of a chain `f < g < h` that the kernel has.
+    /// Returns the first name in a chain `f < g < h` for which the kernel has a function.
     fn first_present<'a>(&self, mut name: &'a str) -> &'a str {
         // The search through all symbols is slow, so a single name is not searched for.
         while let Some((inlined, caller)) = name.split_once('<') {

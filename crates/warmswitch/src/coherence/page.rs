@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernel functions that free and allocate pages, and names for the data of a page that is left in a cache or TLB.
+//! Finds the kernel functions that free and allocate pages. Describes data of a page that remains in a cache or TLB.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ pub fn functions(
     })
 }
 
-/// Describes the data that is left of a page. The caller appends the address.
+/// Describes the data of a page that remains in a cache or TLB. The caller appends the address.
 pub fn left(kept: Kept) -> &'static str {
     match kept {
         Kept::DirtyLine => "a dirty D-cache line is left at",

@@ -30,7 +30,7 @@ impl Style<'_> {
         }
     }
 
-    /// Returns the page's moves as JSON.
+    /// Returns the page's freeing and allocation as JSON.
     pub(super) fn page_json(&self, report: &Report) -> Value {
         let moment = |moment: &Moment| {
             let callers = moment.callers.iter().map(|pc| self.names.function(*pc));

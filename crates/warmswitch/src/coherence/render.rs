@@ -111,7 +111,7 @@ impl Style<'_> {
         }
     }
 
-    /// Adds the code that may lack an operation: mappings, switches and calls between the write and the use.
+    /// Adds the mappings, switches and calls between the write and the use. One of them may lack an operation.
     fn between(&self, text: &mut String, trace: &Trace) {
         for Mapped {
             mva,

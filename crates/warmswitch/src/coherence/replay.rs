@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Returns to a report: repeats the run without the checker, up to the reported instruction.
+//! Repeats a run without the checker, up to the instruction of a report.
 
 use std::str::FromStr;
 
@@ -11,7 +11,7 @@ use results::runs::markers::Typed;
 
 use super::{Judge, RunEnd, session};
 
-/// The machine executes one instruction at a time from this number of core cycles before the report. No single
+/// Number of core cycles before the report at which the machine begins to execute one instruction at a time. No single
 /// instruction takes this long.
 const BEFORE: u64 = 20_000;
 
@@ -22,7 +22,7 @@ const OTHER_RUN: &str = "it is another run; board, kernel, root file system, com
 /// Option of `coherence` in a report's replay command.
 const GDB: &str = "--gdb";
 
-/// An instruction of a run, `PC@CYCLE` in a report's replay command.
+/// An instruction that a run executed. A report's replay command writes it as `PC@CYCLE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At {
     /// Address of the instruction.
@@ -80,7 +80,7 @@ impl At {
         places.into_iter().find_map(|pair| pair[1].parse().ok())
     }
 
-    /// Returns the cycle in which a run must stop. It is shortly before the instruction.
+    /// Returns a cycle shortly before the instruction. The run stops there, and continues one instruction at a time.
     pub fn near(self) -> u64 {
         self.cycle.saturating_sub(BEFORE)
     }

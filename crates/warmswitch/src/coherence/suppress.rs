@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Suppressions: known reports, each with its reason (`linux/<series>/coherence-suppressions.toml`).
+//! Suppressions (`linux/<series>/coherence-suppressions.toml`). A suppression describes known reports, and the reason
+//! to leave them out.
 
 use std::path::{Path, PathBuf};
 
@@ -24,9 +25,9 @@ pub struct Suppression {
     pub name: String,
     /// Kinds of report, by [`ReportKind::name`].
     pub wrong: Vec<String>,
-    /// Functions that used the data, without compiler suffixes; `user` for user land. An entry with this key covers no
-    /// line that was evicted, because any access may evict a line. It also covers no read by a bus master. In this and
-    /// in other keys, `f < g` means `f`, or its caller `g` where the compiler inlined `f` into `g`.
+    /// Functions that used the data. Names omit compiler suffixes, and `user` means user land. An entry with this key
+    /// covers no evicted line, because any access may evict a line. It also covers no read by a bus master. In this key
+    /// and in other keys, `f < g` means `f`, or its caller `g` if the compiler inlined `f` into `g`.
     #[serde(default)]
     pub access: Vec<String>,
     /// Whether the access must be an instruction fetch.
@@ -49,13 +50,13 @@ pub struct Suppression {
     #[serde(default)]
     pub overlapping: bool,
     /// Whether the access must have used a cached, read-only page. This page must have been mapped before its memory
-    /// was written past the cache.
+    /// was written through an uncached mapping.
     #[serde(default)]
     pub private_view: bool,
-    /// Where the newest data was when the old data was used.
+    /// Where the newest data must have been when the old data was used.
     #[serde(default)]
     pub newest: Option<Place>,
-    /// When the used line or TLB entry was filled, relative to the write of the newest data.
+    /// Whether the used line or TLB entry must have been filled before or after the newest data was written.
     #[serde(default)]
     pub filled: Option<Filled>,
     /// Whether the used line must have been dirty already when the newest data was written.
@@ -71,7 +72,7 @@ pub struct Suppression {
     /// Whether the used line must come from the physical page to which its address was mapped before a remap.
     #[serde(default)]
     pub remapped: bool,
-    /// Whether the only differences between the newest and the used descriptor must be in their permissions.
+    /// Whether the newest and the used descriptor must differ only in their permissions.
     #[serde(default)]
     pub permissions_only: bool,
     /// Functions that the writer's callers called next, after the write. One of them must match.
@@ -100,7 +101,7 @@ pub struct Suppression {
     /// Patch series that fixes the bug. The entry does not apply to kernels with this patch series.
     #[serde(default)]
     pub mended_by: Option<String>,
-    /// Reason why these reports are left out.
+    /// Reason why these reports are suppressed.
     pub reason: String,
 }
 
@@ -110,7 +111,7 @@ pub struct Suppression {
 pub enum Place {
     /// In the dirty line to which it was stored.
     Dirty,
-    /// In memory, or in the write buffer and about to reach memory.
+    /// In memory, or in the write buffer on its way to memory.
     Memory,
 }
 
@@ -174,7 +175,7 @@ impl Suppression {
             && is(&self.writer, report.writer.pc)
     }
 
-    /// Compares the state of the lines and mappings.
+    /// Checks the keys about the state of lines and mappings.
     fn fits_state(&self, report: &Report) -> bool {
         let met = &report.trace.circumstances;
         let is_newest_in = |place| match place {
@@ -194,7 +195,7 @@ impl Suppression {
             && (!self.permissions_only || met.permissions_only)
     }
 
-    /// Compares the order of events.
+    /// Checks the keys about the order of events.
     fn fits_order(&self, report: &Report, names: &Names) -> bool {
         let met = &report.trace.circumstances;
         let is_any = |wanted: &[String], called: &[u32]| {
@@ -275,7 +276,8 @@ fn bits(text: &str) -> Option<Bits> {
     (register < 4).then_some(Bits { register, mask })
 }
 
-/// Returns the functions whose calls since a fill are conditions of entries, with the tested bits of their arguments.
+/// Returns the functions that entries name in `called_since_fill` and `not_called_since_fill`, with the tested bits of
+/// their arguments.
 fn given(all: &[Suppression], names: &Names) -> Vec<Given> {
     let asked_for = all
         .iter()
@@ -305,10 +307,11 @@ pub fn distinctions(all: &[Suppression], names: &Names) -> Distinctions {
     }
 }
 
-/// Series of a kernel whose name does not contain a series.
+/// Default series, for a kernel name without a series.
 pub const SERIES: &str = "6.12";
 
-/// Reads the suppressions of a kernel by its name, `6.12/plain` or `plain`. A kernel that is given by path has none.
+/// Reads the suppressions of a kernel. `name` is a kernel name, like `6.12/plain` or `plain`. A kernel that is given by
+/// path has no suppressions.
 pub fn of_kernel(name: &str) -> Result<Vec<Suppression>> {
     let series = match name.split_once('/') {
         Some((series, variant)) if !variant.contains('/') && series != "." => series,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests: which reports an entry covers, and which entries are rejected.
+//! Tests which reports an entry covers, and which entries are rejected.
 
 use std::fs;
 

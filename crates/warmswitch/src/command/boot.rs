@@ -7,8 +7,8 @@
 //! Without a terminal, standard input is typed when the guest shows a prompt. The run ends when the guest shows a
 //! prompt again and no input is left ([`prompt`]). Output to a file or pipe has no escape sequences.
 //!
-//! The run also ends when the guest resets the board, panics or halts, and when the limit is reached. Board time stands
-//! still while the board sleeps until a key arrives. The host time of this sleep counts against the limit.
+//! The run also ends when the guest resets the board, panics or halts, and when the limit is reached. While the board
+//! sleeps and waits for a key, board time stands still. The host time of this wait counts against the limit.
 
 mod prompt;
 
@@ -36,7 +36,7 @@ use supply::symbols::Symbols;
 
 /// Board time between two checks for input, in seconds.
 const SLICE_S: f64 = 0.005;
-/// Board time without output or work after which the guest counts as waiting, in seconds.
+/// Board time in seconds. A guest that neither works nor prints for this time counts as waiting.
 const QUIET_S: f64 = 2.0;
 /// Quiet board time after which input is typed even if no prompt is shown, in seconds.
 const LONG_QUIET_S: f64 = 10.0;
@@ -44,7 +44,7 @@ const LONG_QUIET_S: f64 = 10.0;
 const IDLE: f64 = 0.9;
 /// Default of `--limit` if there is no terminal, in seconds of board time.
 const UNWATCHED_LIMIT_S: f64 = 300.0;
-/// Ctrl-A: the next key is a command to this program.
+/// Ctrl-A. The key after Ctrl-A is a command to this program.
 const ESCAPE: u8 = 0x01;
 
 /// Text at the end of this verb's `--help`.
@@ -174,13 +174,14 @@ enum Ending {
 
 struct Console {
     machine: Machine,
-    /// Bytes of the console log that were printed.
+    /// Number of bytes of the console log that were printed.
     shown: usize,
     /// Board time of the last output or work, in seconds.
     last_active_s: f64,
-    /// Whether our root file system has not yet printed that its shell is ready. Nothing is typed before this message.
+    /// Whether our root file system has not yet printed that its shell is ready. Until then, input is typed only if the
+    /// guest sleeps.
     awaits_marker: bool,
-    /// Whether anything was typed. Later console output may come from a command.
+    /// Whether anything was typed. After that, console output may come from a typed command.
     typed: bool,
     /// Whether the user typed Ctrl-A x.
     leave: bool,
@@ -195,7 +196,7 @@ struct Console {
     held: Vec<u8>,
     /// Host time that passed while the sleeping board waited for a key, in seconds.
     asleep_s: f64,
-    /// End of the prompt at which the input was typed.
+    /// Last characters of the prompt at which the input was typed (see [`prompt::of`]).
     prompt: Option<String>,
     /// Removes escape sequences. `None` if standard output is a terminal.
     strip: Option<StripBytes>,
@@ -235,7 +236,7 @@ impl Console {
             if !self.typed && markers::is_half_unpacked(self.machine.console_log()) {
                 return Ok(Ending::Over(Over::HalfUnpacked));
             }
-            // The writer of an open pipe may take as much time as a user at a terminal.
+            // The writer of an open pipe may be as slow as a user at a terminal, so the board waits for both.
             let may_type = self.raw.is_some() || !self.input_ended && self.held.is_empty();
             if may_type && idle >= IDLE {
                 let ahead = pace.ahead(&self.machine);
@@ -247,7 +248,8 @@ impl Console {
         }
     }
 
-    /// Returns the share of idle cycles since `before`, which holds the cycle and the idle cycles of an earlier moment.
+    /// Returns the share of idle cycles since an earlier moment. `before` holds the cycle and the number of idle cycles
+    /// at that moment.
     fn idle_share(&self, before: (u64, u64)) -> f64 {
         let cycles = self.machine.now() - before.0;
         let idle = self.machine.counters().idle_cycles - before.1;
@@ -361,7 +363,7 @@ impl Console {
         }
     }
 
-    /// Returns the way in which the run ended as JSON, with hashes and counters for a comparison of two runs.
+    /// Returns a JSON object that says how the run ended. It has hashes and counters for a comparison of two runs.
     fn summary(&self, ending: &Ending) -> serde_json::Value {
         let stop = match ending {
             Ending::Left => "left".to_string(),
@@ -416,7 +418,8 @@ impl Pace {
         }
     }
 
-    /// Returns how far the board is ahead of real time. If the board is behind, both clocks start again from now.
+    /// Returns how far the board is ahead of real time. If the board is behind, the comparison starts anew, so the
+    /// board does not hurry to catch up.
     fn ahead(&mut self, machine: &Machine) -> Duration {
         let board = machine.seconds() - self.board_s;
         let host = self.host.elapsed().as_secs_f64();

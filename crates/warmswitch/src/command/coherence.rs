@@ -93,8 +93,7 @@ pub struct Args {
     /// Run with several seeds, and record in the list of baselines how many reports each suppression covers
     #[arg(long, conflicts_with_all = ["all_mutants", "mutant", "bisect", "cost", "gdb", "limit", "chaos", "chaos_seeds"])]
     write_baseline: bool,
-    /// Run to the instruction of a report, without the checker, and wait there for gdb. @FILE names a file with the
-    /// report
+    /// Run to the instruction of a report, without the checker, and wait there for gdb. FILE contains the report
     #[arg(long, value_name = "PC@CYCLE|@FILE", conflicts_with_all = ["all_mutants", "json", "tap"])]
     gdb: Option<At>,
     /// TCP port for --gdb, on this machine only. 0 takes a free port
@@ -150,8 +149,8 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     }
 }
 
-/// Returns whether a command line asks for a bisection. This works even if the command line cannot be parsed, because
-/// the commit is not to blame for errors in it.
+/// Returns whether a command line asks for a bisection. Also works if the command line cannot be parsed: an error in
+/// the command line must not count against the commit.
 pub fn is_bisection(mut arguments: impl Iterator<Item = OsString>) -> bool {
     arguments
         .by_ref()
@@ -292,8 +291,8 @@ fn names_of(guest: &Prepared) -> Names {
 }
 
 impl Args {
-    /// Returns the list of `--suppressions`, or else the kernel's own list. The list is empty for a kernel given by
-    /// path.
+    /// Returns the list that `--suppressions` names. Without this option, returns the kernel's own list. The list is
+    /// empty for a kernel given by path.
     fn suppressions(&self) -> Result<Vec<Suppression>> {
         if let Some(path) = &self.suppressions {
             return suppress::load(path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch compare`: the main job. Builds missing kernels, measures the cost of a change of address space with and
-//! without FCSE, prints the tables, and writes one report.
+//! `warmswitch compare` does the main job. It builds missing kernels, and measures the cost of a change of address
+//! space with and without FCSE. Then it prints the tables and writes one report.
 
 use std::path::PathBuf;
 
@@ -65,8 +65,8 @@ pub const HELP: Help = Help {
 pub struct Args {
     #[command(flatten)]
     how: How,
-    /// Measure on the cores of the papers, too, in quick form, instead of showing the records. Builds kernels for these
-    /// cores
+    /// Also measure on the cores of the papers, in quick form, instead of showing the records for these cores. Builds
+    /// kernels for them
     #[arg(long)]
     cores: bool,
     /// Break down the worst latency of each kernel. For this, repeats three runs of cyclictest
@@ -173,7 +173,8 @@ fn in_full(material: &Material) -> String {
     asked.command(&material.experiment.named)
 }
 
-/// Returns the experiments on the papers' cores. Uses figures that were measured here, or else the records.
+/// Returns the experiments on the papers' cores, with the figures that were measured here. For an experiment that was
+/// not measured here, uses the figures of its record.
 fn cores_of<'a>(materials: &[Material], papers: &'a Papers) -> Vec<Cores<'a>> {
     let mut all = Vec::new();
     for name in cores::EXPERIMENTS {

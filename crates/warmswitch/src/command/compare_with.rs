@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares the boards with machines that were measured elsewhere. Uses figures of the boards that were measured here.
-//! For all other figures, uses the records.
+//! Compares the boards with machines that were measured elsewhere. The boards' figures come from runs on this machine,
+//! or else from the records.
 
 use anyhow::Result;
 
@@ -25,8 +25,8 @@ pub struct Comparison {
     pub notes: Vec<String>,
 }
 
-/// Returns a table for each experiment that measures the same figures. `measured` returns the figures of an experiment
-/// that were measured here.
+/// Returns tables for each experiment that measures the machine's figures on the boards. `measured` returns an
+/// experiment's figures from runs on this machine.
 pub fn beside<'a>(
     machine: &Machine,
     measured: impl Fn(&str) -> Option<&'a [Measured]>,

@@ -36,8 +36,7 @@ pub const HELP: Help = Help {
     )],
 };
 
-/// Boot, run one command, and list the functions of mm/ and arch/arm/mm and the cache and TLB maintenance that it
-/// reached
+/// Boot, run one command, and list what it reached: functions of mm/ and arch/arm/mm, and cache and TLB maintenance
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Text at the end of each verb's `--help`: examples, and the name of the document.
+//! Text at the end of each verb's `--help`. It has examples and the names of documents.
 
 use clap::{Command, CommandFactory as _};
 
@@ -22,7 +22,7 @@ pub fn cli() -> Command {
     )
 }
 
-/// Name of the verb in this file: a file's name has "_" where the verb has "-".
+/// Returns the name of the verb that a file implements. The file's name has "_" where the verb's name has "-".
 fn name(file: &str) -> String {
     file.replace('_', "-")
 }

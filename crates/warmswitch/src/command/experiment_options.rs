@@ -72,7 +72,7 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Loads the campaign and its stored runs. Prints the command that measures the campaign on standard error.
+    /// Loads the campaign and its stored runs. On standard error, prints the command that measures the campaign.
     pub fn load(&self, experiment: &Experiment) -> Result<(Campaign, Vec<Run>)> {
         let selection = self.asks.options()?.asked();
         for board in &selection.boards {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch guest`: boots the guest, runs one command, and prints the command's output.
 //!
-//! The command runs on a simulated board or on QEMU's versatilepb, which has no caches. A failure on the board alone
-//! therefore points to the caches.
+//! The command runs on a simulated board or on QEMU's versatilepb, which has no caches. A command that fails only on
+//! the board therefore points to a bug in cache maintenance.
 
 use anyhow::{Result, bail};
 use board::BoardSpec;
@@ -93,7 +93,7 @@ struct GuestRun {
     status: i32,
     /// Cycles and counters; `None` on QEMU.
     took: Option<Window>,
-    /// Result of `--fetch`: an error if a file could not be copied.
+    /// Result of `--fetch`. It is an error if a file could not be copied.
     fetched: Result<()>,
     /// Kernel messages during the command, if it failed.
     kernel_messages: Vec<String>,

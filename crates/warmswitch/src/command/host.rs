@@ -126,7 +126,7 @@ enum Tool {
     Cyclic(Cyclic),
     /// Direct and indirect overhead of switches between two working tasks, as in the paper of 2007
     Overhead(Measure),
-    /// Latency of loads by size of the working set, and bandwidth
+    /// Memory bandwidth, and latency of loads by size of the working set
     Memory {
         #[command(flatten)]
         measure: Measure,
@@ -188,11 +188,11 @@ enum Tool {
         #[arg(long)]
         qemu: bool,
     },
-    /// Time and cache lines that algorithms for keeping I/O permissions take at a switch (any machine)
+    /// Time and cache lines that algorithms for keeping I/O permissions need at a switch (any machine)
     Bitmap(Common),
     /// Fit the numbers of a board's file to measured memory figures, and show the effect on a switch
     Calibrate(calibrate::Calibrate),
-    /// Build `warmswitch-target` for a product: one static program with these measurements
+    /// Build `warmswitch-target` for a product. It is one static program with these measurements
     Build(target::Build),
     /// Read a log of `warmswitch-target`, or the output of another measuring program
     ///
@@ -212,7 +212,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         Tool::Pipe(m) => pipe(m),
         Tool::Messaging { measure, groups } => messaging(measure, *groups),
         Tool::Cyclic(cyclic) => {
-            // The program's own option -a places its threads.
+            // The program places its threads itself, with its option -a.
             let calls = tools::cyclic(&cyclic.options());
             measured("cyclic", &cyclic.measure.common, None, &calls)
         }

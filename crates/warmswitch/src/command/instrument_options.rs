@@ -66,7 +66,7 @@ impl InstrumentOptions {
     }
 }
 
-/// Returns the command's output and status, or an error if the guest could not run it.
+/// Returns the command's output and status. Fails if the guest could not run the command.
 pub fn ended(typed: &Typed, measured: &Measured) -> Result<(String, i32)> {
     let (output, status) = typed.ended(&measured.console)?;
     let output = String::from_utf8_lossy(&output).into_owned();

@@ -28,8 +28,8 @@ use supply::symbols::Symbols;
 /// Default of `--limit`, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
 
-/// Seed of the victims. The coherence checker uses the same seed. Therefore, a cycle in a report of the checker is also
-/// the cycle of that event in this run.
+/// Seed of the victims. The coherence checker uses the same seed. Therefore, an event happens in this run in the cycle
+/// that the checker's report gives.
 const SEED: u64 = 0;
 
 /// Text at the end of this verb's `--help`.
@@ -55,10 +55,11 @@ pub struct Args {
     /// `coherence` names. FILE contains such a report.
     #[arg(long, value_name = "PLACE")]
     at: Place,
-    /// Show the N-th execution of the place since the command was typed. All processes count
+    /// Show the N-th execution of the place since the command was typed. Executions by all processes count
     #[arg(long, value_name = "N", default_value_t = 1)]
     nth: u64,
-    /// Go on to the next execution of this place, instead of one instruction. PLACE lr is the return from the function
+    /// Continue to the next execution of this place, instead of executing one instruction. PLACE lr is the return from
+    /// the function
     ///
     /// The output then shows, as "after", the state before the execution of this place.
     #[arg(long, value_name = "PLACE")]

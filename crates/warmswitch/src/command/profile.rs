@@ -54,7 +54,8 @@ pub struct Args {
     /// Report only the functions that kept preemption off, with the number and the longest time of their sections
     #[arg(long, conflicts_with_all = ["worst", "cost", "perfetto", "folded", "callgrind", "timed", "task"])]
     preempt_off: bool,
-    /// Run the command on two more boards alternately, with and without charging. Print how much charging slows a run
+    /// Run the command on two more boards alternately, one with and one without charging. Print how much charging slows
+    /// a run
     #[arg(long)]
     cost: bool,
     /// Name of a mutant, or FILE:NAME. Before the run, removes the mutant's maintenance operation from the kernel

@@ -99,7 +99,7 @@ fn write(name: &str, quick: bool) -> Result<()> {
     Ok(())
 }
 
-/// A record, and the stored runs compared with it.
+/// Comparison of a record with the stored runs.
 struct Line {
     command: String,
     recorded: usize,
@@ -109,8 +109,8 @@ struct Line {
 }
 
 impl Line {
-    /// Returns whether a run or figure differs. With `all`, a run that is not stored here also counts, if no input
-    /// differs.
+    /// Returns whether a run or figure differs. With `all`, also returns true if a run is not stored here although all
+    /// its inputs are unchanged.
     fn says_no(&self, all: bool) -> bool {
         let c = &self.compared;
         let missing = all && c.not_here > 0 && c.inputs.is_empty();

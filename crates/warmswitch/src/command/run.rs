@@ -177,7 +177,7 @@ fn met(experiment: &Experiment, findings: &[Findings]) -> Result<Vec<EarlierRepo
     let mut kernels: BTreeMap<String, (Rc<Names>, Vec<Suppression>)> = BTreeMap::new();
     let mut causes = BTreeSet::new();
     for found in findings {
-        // Each layout has its own addresses.
+        // Each layout places functions at its own addresses, so it needs its own names.
         let kernel = found.point.built_kernel();
         if !kernels.contains_key(&kernel) {
             let names = Rc::new(Names::of(Some(&found.vmlinux)));

@@ -51,7 +51,7 @@ pub struct Args {
     /// Width of a pulse, in us
     #[arg(long, value_name = "US", default_value_t = 10.0, requires = "hz")]
     width_us: f64,
-    /// Largest random deviation of a pulse from its time, in both directions, in us
+    /// Largest random deviation of a pulse from its time, earlier or later, in us
     #[arg(long, value_name = "US", default_value_t = 0.0, requires = "hz")]
     jitter_us: f64,
     /// Board time that each frequency lasts, in seconds

@@ -62,7 +62,8 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     print(&experiment, &campaign, &runs, args.json)
 }
 
-/// Prints the tables of `table` and `run`. Returns `No` if points are missing or an unexplained claim fails.
+/// Prints the tables of `table` and `run`. Returns `No` if points are missing, or if a claim without an explanation
+/// fails.
 pub fn print(e: &Experiment, campaign: &Campaign, runs: &[Run], json: bool) -> Result<Outcome> {
     let papers = Papers::load()?;
     let material = Material::of(e, campaign, runs, &papers)?;
@@ -71,7 +72,8 @@ pub fn print(e: &Experiment, campaign: &Campaign, runs: &[Run], json: bool) -> R
     Ok(outcome)
 }
 
-/// Returns the tables as text or JSON. The outcome is `No` if points are missing or an unexplained claim fails.
+/// Returns the tables as text or JSON. The outcome is `No` if points are missing, or if a claim without an explanation
+/// fails.
 pub fn shown(material: &Material, json: bool) -> Result<(String, Outcome)> {
     let text = if json {
         serde_json::to_string_pretty(&document(material)?)?

@@ -47,7 +47,7 @@ impl Both {
     }
 }
 
-/// Numbers of functions or sites: the total, the reached ones, and those that the boot reached.
+/// Three numbers of functions or sites: all of them, the reached ones, and the ones that the boot reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     pub all: usize,
@@ -84,7 +84,7 @@ pub struct Part<'a> {
     pub files: BTreeMap<&'a str, Counts>,
     /// Unreached sites, each with the index of the `unreached` rule that explains it.
     pub unreached: Vec<(&'a Site, Option<usize>)>,
-    /// Number of unreached sites for which a rule states that no path leads there.
+    /// Number of unreached sites to which no path leads, according to a rule.
     pub dead: usize,
 }
 

@@ -47,7 +47,8 @@ pub struct Table {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Excluded {
-    /// Source file of the function. Without `callee` and `op`, the function does not count either.
+    /// Source file of the function. If the rule has neither `callee` nor `op`, the function itself does not count
+    /// either.
     pub file: Option<String>,
     /// Function that contains the site.
     pub function: Option<String>,
@@ -74,7 +75,7 @@ pub struct Unreached {
     /// Kernels to which the rule applies. An empty list means all kernels.
     #[serde(default)]
     pub kernels: Vec<String>,
-    /// Whether no path leads to the site, in this configuration or on these boards.
+    /// `true` if no path leads to the site in this configuration or on these boards.
     #[serde(default)]
     pub dead: bool,
     /// Reason why no run reaches the site.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files with the words that runs reached. Later runs can be merged with these files.
+//! Files with the words of a kernel that runs reached. A later run can add the words of such files to its own.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ struct File {
     vmlinux: String,
     /// Kernel, board and command of each run, for use in messages.
     runs: Vec<String>,
-    /// One bit per word of the text, compressed with LZ4, in base64.
+    /// Words that the boot reached. One bit per word of the text, compressed with LZ4, in base64.
     boot: String,
     later: String,
 }

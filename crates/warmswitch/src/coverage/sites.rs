@@ -157,8 +157,8 @@ fn through(
     rules.maintains(&name).then_some(name)
 }
 
-/// Returns the operation of an instruction on caches, write buffer or TLB. Reads of CP15 do not count. Exception: a
-/// read that tests and cleans counts.
+/// Returns the operation of an instruction on caches, write buffer or TLB. Reads of CP15 do not count, except a read
+/// that tests and cleans lines.
 fn operation(word: u32) -> Option<Cp15> {
     let reads = word >> 20 & 1 == 1;
     let into_flags = word >> 12 & 15 == 15;

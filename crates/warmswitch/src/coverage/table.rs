@@ -18,7 +18,7 @@ pub struct Style<'a> {
     pub rules: &'a Rules,
 }
 
-/// Descriptions of CP15 operations by `opc1,CRn,CRm,opc2` (DDI0198D 2.3). They are valid for the other cores, too.
+/// Descriptions of CP15 operations by `opc1,CRn,CRm,opc2` (DDI0198D 2.3). The descriptions are valid for all cores.
 const OPERATIONS: [(&str, &str); 17] = [
     ("0,c7,c5,0", "invalidates the I-cache"),
     ("0,c7,c5,1", "invalidates a line of the I-cache"),
@@ -43,7 +43,7 @@ const OPERATIONS: [(&str, &str); 17] = [
 ];
 
 impl Style<'_> {
-    /// Returns `calls flush_x`, or the description of the operation.
+    /// Returns what a site does: `calls flush_x` for a call, or the description of a CP15 operation.
     fn does(&self, site: &Site) -> String {
         match &site.does {
             Does::Calls(name) => format!("calls {name}"),

@@ -27,8 +27,9 @@ pub struct Latencies<'a> {
     pub samples: Vec<&'a Sample>,
 }
 
-/// Returns the latencies of the task named `task`. Without a name, first considers the tasks that a word of the command
-/// names. If the command names none, considers all tasks. Selects the task with the most latencies.
+/// Returns the latencies of the task named `task`. Without a name, selects the task with the most latencies among the
+/// tasks that the command names. If the command names no task, selects the task with the most latencies among all
+/// tasks.
 pub fn latencies<'a>(
     ledger: &'a Ledger,
     account: &Account<'_>,
@@ -52,9 +53,9 @@ pub fn latencies<'a>(
 
 /// A task that has latencies.
 pub struct TaskLatencies {
-    /// Name, with a number if the task is not the first with that name.
+    /// Name of the task. If earlier tasks have the same name, a number is added.
     pub task: String,
-    /// Name without a number.
+    /// Name of the task, without the added number.
     pub program: String,
     /// Number of latencies.
     pub count: usize,
@@ -95,8 +96,8 @@ impl<'a> Latencies<'a> {
         Ok(numbers.into_iter().map(|n| (n, self.samples[n])).collect())
     }
 
-    /// Returns the function that explains most of the differences between latencies. Of several functions that always
-    /// run together, returns the one that runs first in the latencies with recorded steps.
+    /// Returns the function that explains most of the differences between latencies. If several functions always run
+    /// together, returns the function that runs first in the latencies with recorded steps.
     pub fn populations(&self, account: &Account<'_>) -> Option<Populations> {
         let order = populations::in_order(&self.samples, |cell| account.owner(cell).function);
         populations::populations(&self.samples, &order)
@@ -161,7 +162,8 @@ fn kept_on_by(sample: &Sample, is_user: impl Fn(CellId) -> bool) -> Option<(u64,
     None
 }
 
-/// Returns the phases of a latency. Their sum is the latency. The phases have no places if the ledger kept no steps.
+/// Returns the phases of a latency. The sum of the phases is the latency. The phases have no places if the ledger kept
+/// no steps.
 pub fn phases(sample: &Sample, account: &Account<'_>) -> Vec<Phase> {
     let Sample {
         rise,

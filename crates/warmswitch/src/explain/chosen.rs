@@ -18,7 +18,8 @@ pub struct Chosen<'a> {
 }
 
 impl<'a> Chosen<'a> {
-    /// Selects latencies of the named task, or else of the command's task. Returns `None` if there are no latencies.
+    /// Selects latencies of the named task. Without a name, selects latencies of the command's task. Returns `None` if
+    /// there are no latencies.
     pub fn of(
         account: &'a Account<'a>,
         (ledger, spec): (&'a Ledger, &'a BoardSpec),

@@ -115,8 +115,8 @@ impl Late<'_> {
         })
     }
 
-    /// Names the code that had masked interrupts when the line rose. Returns an empty text if interrupts were not
-    /// masked.
+    /// Names the code that had masked interrupts when the interrupt's line rose. Returns an empty text if interrupts
+    /// were not masked.
     pub fn masked(&self, sample: &Sample) -> String {
         let Some(masked) = sample.masked else {
             return String::new();

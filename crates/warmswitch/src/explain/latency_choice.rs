@@ -16,8 +16,8 @@ pub enum LatencyChoice {
 }
 
 impl LatencyChoice {
-    /// Returns which latencies' steps the ledger must keep: the number of worst latencies, and the index of a single
-    /// latency.
+    /// Tells the ledger for which latencies to keep steps. Returns the number of worst latencies, and the index of a
+    /// single latency.
     pub fn kept(self) -> (usize, Option<usize>) {
         match self {
             LatencyChoice::Worst(worst) => (worst, None),

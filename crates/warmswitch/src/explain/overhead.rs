@@ -23,7 +23,7 @@ const ISSUE: [Cause; 4] = [
     Cause::Branch,
     Cause::Exception,
 ];
-/// Maximum difference between two figures that count as equal. It is a fraction of the second figure.
+/// Two figures count as equal if they differ by at most this fraction of the second figure.
 const AGREE: f64 = 0.05;
 
 /// Core cycles of a run, or the difference between two runs.
@@ -130,8 +130,8 @@ impl Charges {
     }
 }
 
-/// Loss of a task in user land. It has the difference between two runs, and the parts of this difference. All figures
-/// are means over runs. Any unit may be used.
+/// Loss of a task in user land. The structure has the difference between two runs, and three parts of this difference.
+/// All figures are means over runs. All figures must have the same unit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Lost {
     /// Difference between the two runs.
@@ -140,7 +140,7 @@ pub struct Lost {
     pub by_others: f64,
     /// Additional misses of lines that the task replaced itself, or that were never in the cache.
     pub by_itself: f64,
-    /// Additional instructions. They hand the processor over to the other task.
+    /// Additional instructions, which hand the processor over to the other task.
     pub issued: f64,
 }
 
@@ -149,9 +149,9 @@ pub struct Lost {
 pub enum Verdict {
     /// The loss and the misses agree.
     Agree,
-    /// The named parts account for the difference.
+    /// The loss and the misses differ, but the three parts in [`Lost`] account for the difference between the runs.
     Explained,
-    /// The named parts do not account for the difference.
+    /// The three parts in [`Lost`] do not account for the difference between the runs.
     Fails,
 }
 
@@ -172,7 +172,7 @@ impl Lost {
         }
     }
 
-    /// Returns the part of the loss that the named parts do not account for.
+    /// Returns the rest of the difference, for which the three parts do not account.
     pub fn unnamed(&self) -> f64 {
         self.difference - self.by_others - self.by_itself - self.issued
     }

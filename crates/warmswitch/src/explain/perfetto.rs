@@ -139,8 +139,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Adds a slice for each sequence of steps with equal names. Adds no slice for steps for which `name` returns
-    /// `None`.
+    /// Adds a slice for each sequence of steps with equal names. Steps without a name get no slice.
     fn stretches(&mut self, track: u64, sample: &Sample, name: impl Fn(CellId) -> Option<String>) {
         let mut open: Option<(u64, String)> = None;
         for Step { cycle, cell, .. } in &sample.steps {

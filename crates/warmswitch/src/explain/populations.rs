@@ -38,8 +38,8 @@ fn share(part: Sum, whole: Sum, squares: f64) -> f64 {
     part.0 * rest.0 / whole.0 * difference * difference / squares
 }
 
-/// Finds the function whose presence explains most of the variance. Of several functions that always run together, it
-/// finds the first one in `order`.
+/// Finds the function whose presence explains most of the variance. If several functions always run together, finds the
+/// first of them in `order`.
 pub fn populations(samples: &[&Sample], order: &[Function]) -> Option<Populations> {
     let known = samples.iter().filter(|sample| !sample.visited.is_empty());
     let known: Vec<&Sample> = known.copied().collect();
@@ -86,8 +86,8 @@ pub fn populations(samples: &[&Sample], order: &[Function]) -> Option<Population
     })
 }
 
-/// Returns the functions in the steps of all samples, in the order in which they first appear. The samples are read one
-/// after the other.
+/// Returns the functions in the steps of all samples, in the order in which they first appear when the samples are read
+/// one after the other.
 pub fn in_order(samples: &[&Sample], function: impl Fn(u32) -> Function) -> Vec<Function> {
     let mut seen = BTreeSet::new();
     let steps = samples.iter().flat_map(|sample| &sample.steps);

@@ -66,8 +66,8 @@ pub struct Ready {
     pub kind: &'static str,
 }
 
-/// Loads the experiment of a run. Without `folder`, it is an experiment of this project. Otherwise, it is the user's
-/// own experiment in `folder`.
+/// Loads the experiment of a run. If `folder` is given, loads the user's own experiment in this folder. Otherwise,
+/// loads an experiment of this project.
 fn experiment_of(run: &Run, folder: Option<&str>) -> Result<Experiment> {
     let Some(folder) = folder else {
         return Experiment::load(&run.experiment).map_err(|error| {

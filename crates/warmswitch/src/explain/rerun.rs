@@ -21,7 +21,7 @@ pub struct Again {
 }
 
 /// Repeats a run, and keeps snapshots during the run. The ledger keeps the steps of the `kept.0` worst latencies of
-/// each task, or of the latency with the number `kept.1`.
+/// each task. It also keeps the steps of each task's latency number `kept.1`.
 pub fn run(ready: Ready, kept: (usize, Option<usize>), fresh_boot: bool) -> Result<Again> {
     let Ready { run, spec, .. } = &ready;
     let note = |line: &str| eprintln!("{line}");

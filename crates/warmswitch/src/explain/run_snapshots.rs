@@ -24,7 +24,7 @@ use supply::cache::{self, Inputs};
 
 /// Board time between two snapshots, in seconds.
 const EVERY_S: u64 = 2;
-/// The ledger starts at least 1 s / `BEFORE` before a latency. Then the ledger can find the causers of the latency's
+/// The ledger starts at least 1 / `BEFORE` seconds before a latency, so that it can find the causers of the latency's
 /// misses.
 const BEFORE: u64 = 2;
 const FORMAT: u32 = 1;

@@ -19,8 +19,8 @@ pub struct Set {
     pub missed: Missed,
     /// Number of repeatedly missed lines.
     pub lines: usize,
-    /// Functions of the missed lines with their numbers of misses. The largest number comes first. For data, the list
-    /// contains the name at the data's address.
+    /// Functions of the missed lines with their numbers of misses. The largest number comes first. For a line of data,
+    /// the list contains the name that [`Account::function_at`] returns.
     pub functions: Vec<(String, u64)>,
 }
 

@@ -259,7 +259,7 @@ impl SingleThreadBase for Debuggee {
 }
 
 impl SingleThreadResume for Debuggee {
-    // A core has no signals, so the signal to continue with is ignored.
+    // Ignore the signal with which gdb wants to continue, because a core has no signals.
     fn resume(&mut self, _: Option<Signal>) -> Result<(), &'static str> {
         self.stepping = false;
         self.resumed = true;

@@ -13,8 +13,8 @@ use super::state::{Focus, Memory, State};
 /// Size of a page, in bytes. The virtual addresses of a line of memory differ only in the bits above the offset in the
 /// page.
 const PAGE: u32 = 4096;
-/// Maximum number of sets that are all shown. If more sets can hold the line, only the relevant ones of these sets are
-/// shown.
+/// If at most this number of sets can hold the line, all of them are shown. If more sets can hold it, only the relevant
+/// ones are shown.
 const SETS: usize = 4;
 
 /// Label and first word of each half of a line.

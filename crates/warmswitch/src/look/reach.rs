@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs a board to an instruction. A fork with an observer searches for the cycle of the instruction, so that the board
-//! itself runs without an observer.
+//! Runs a board to an instruction. A fork of the board searches for the cycle of the instruction with an observer. The
+//! board itself then runs without an observer.
 
 use anyhow::{Result, bail};
 use board::passage::Passage;

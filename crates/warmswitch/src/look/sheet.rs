@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A sheet. Its two columns show the state before and the state after. Its parts have rows. Text and picture place the
-//! pieces of a row at the same positions.
+//! A sheet shows the state of a board before and after, in two columns. The sheet has parts, and each part has rows.
+//! The text and the picture place the pieces of a row at the same positions.
 
 /// Width of a word with its marks, in characters.
 const WORD: usize = 10;

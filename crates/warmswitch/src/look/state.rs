@@ -75,7 +75,8 @@ fn settled(machine: &Machine) -> Machine {
     fork
 }
 
-/// Translates a virtual address to a line of memory. Uses the page tables, or else a line in the D-cache.
+/// Translates a virtual address to a line of memory. If the page tables do not map the address, uses a D-cache line
+/// that holds it.
 pub fn focus(machine: &Machine, va: u32) -> Option<Focus> {
     let cpu = machine.cpu();
     let mva = cpu.debug_mva(Va(va));
@@ -94,8 +95,8 @@ pub fn memory(machine: &Machine, pa: Pa) -> Memory {
     std::array::from_fn(|n| settled.cpu().debug_memory(pa.plus(4 * n as u32)))
 }
 
-/// Disassembles the next instruction. Takes it from its line in the I-cache, or else from memory. Ignores the D-cache,
-/// because a fetch bypasses the D-cache.
+/// Disassembles the next instruction. Takes the instruction from its line in the I-cache. If the I-cache does not hold
+/// the line, takes it from memory. Ignores the D-cache, because a fetch bypasses the D-cache.
 fn instruction(machine: &Machine) -> Option<String> {
     let cpu = machine.cpu();
     let pc = cpu.pc();

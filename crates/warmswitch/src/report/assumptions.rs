@@ -21,7 +21,7 @@ const ALL: [(Confidence, &str); 4] = [
 ];
 
 /// Lists boards, kernels and Linux versions of the runs in a few sentences. Returns an empty text without runs. Boards
-/// of `recorded` that no run used are listed as recorded.
+/// in `recorded` that no run used are listed as boards from records.
 pub fn measured_on<'a>(runs: impl Iterator<Item = &'a Run> + Clone, recorded: &[&str]) -> String {
     let boards = distinct(runs.clone().map(|run| run.point.board.as_str()));
     if boards.is_empty() {

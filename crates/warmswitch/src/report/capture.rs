@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes the frames that the Ethernet probe recorded, in the format pcapng. A frame's time stamp is the time of its
-//! first bit on the wire. The unit is nanoseconds since power-on, in steps of 10 ns.
+//! first bit on the wire. Time stamps count nanoseconds since power-on, in steps of 10 ns.
 
 use std::io::Write;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Experiments on the cores of the papers. These cores need separate kernels. The report shows figures that were
-//! measured here, or else figures from the records.
+//! Experiments on the cores of the papers. These cores need separate kernels. If the figures were not measured here,
+//! the report shows the figures of the records.
 
 use std::fmt::Write as _;
 
@@ -27,7 +27,7 @@ pub const EXPERIMENTS: [&str; 6] = [
     "hackbench-at91rm9200",
 ];
 
-/// Headlines of one of these experiments, with their source.
+/// Headlines of one experiment, and their source.
 pub struct Cores<'a> {
     name: String,
     title: String,

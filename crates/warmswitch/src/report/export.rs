@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Renders a campaign's figures as files in the folder of its report: CSV, and the files of the output kind.
-//! docs/use/EXPORTS.md describes every field.
+//! Renders a campaign's figures as files in the folder of its report. The files are CSV, and the formats of the output
+//! kind. docs/use/EXPORTS.md describes every field.
 
 use crate::report::material::Material;
 use results::figures::figure::Measured;

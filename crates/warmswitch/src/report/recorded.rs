@@ -12,8 +12,7 @@ use results::runs::point::{Place, short_kernel};
 
 /// Parses CSV with the figures of an experiment on these kernels.
 ///
-/// # Errors
-/// If a line is not a figure of these kernels.
+/// # Errors Fails if a line is not a figure of these kernels.
 pub fn read(text: &str, kernels: &[String]) -> Result<Vec<Measured>> {
     let line = |(n, line): (usize, &str)| {
         read_line(line, kernels).with_context(|| format!("line {}: {line}", n + 1))

@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn a_viewers_library_sees_every_edge_where_the_scope_said() {
         let mut capture = capture();
-        // The recording began without a trigger, so every edge comes after the beginning.
+        // This recording begins without a trigger. Therefore, all its edges come after its beginning.
         capture.from = Some(180_999_000);
         let from = nanoseconds(180_999_000, HZ);
         assert_eq!(seen(vcd(&capture), from), recorded(&capture, 0));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Speed of the simulator in host CPU time on fixed guests: a boot to the shell, a CPU-bound guest, and rings of tasks
-//! that switch. If QEMU is installed, it does the same work for comparison.
+//! Measures the speed of the simulator, in host CPU time, on fixed work: a boot to the shell, a CPU-bound guest, and
+//! rings of tasks that switch. If QEMU is installed, QEMU does the same work for comparison.
 //!
 //! Host time is the CPU time of the simulating process, because other load on the machine affects CPU time less than
 //! wall-clock time. The best of several repetitions counts. The measurement of work after the boot excludes the boot.

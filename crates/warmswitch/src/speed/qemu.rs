@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs the work of `bench` on QEMU, without a plugin and with the cache plugin from QEMU's sources
+//! Runs the work of `bench` on QEMU. Measures QEMU without a plugin, and QEMU with the cache plugin from its sources
 //! (`contrib/plugins/cache.c`).
 
 use std::path::{Path, PathBuf};
@@ -28,7 +28,8 @@ const PLUGIN_OPTIONS: &str =
 /// CPU seconds of each piece of work, in the order of [`WORKS`].
 pub type Times = Vec<f64>;
 
-/// Returns the path of the cache plugin. This is `given`, or else the first plugin in [`PLUGIN_DIRS`].
+/// Returns the path of the cache plugin. The path is `given`. Without `given`, it is the first plugin in
+/// [`PLUGIN_DIRS`].
 pub fn find_plugin(given: Option<&Path>) -> Result<Option<PathBuf>> {
     if let Some(path) = given {
         if !path.is_file() {

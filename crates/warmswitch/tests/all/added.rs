@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of files that users add to a guest. Each file arrives complete, or an error names the file. The tests also
+//! Tests of files that users add to a guest. Each file arrives complete, or an error names the file. Further tests
 //! cover boards with little RAM, and the default kernel of a board. Tests called `case_NN` are cases from the field.
 
 use std::fs;

@@ -242,8 +242,8 @@ fn git_bisect_run_finds_the_commit_that_brought_a_bug_and_passes_over_one_that_d
     assert!(log.contains("skip"), "{log}");
 }
 
-/// `truncate_inode_partial_folio` has a known bug, which is suppressed. The mutant removes another operation from this
-/// function: its flush.
+/// `truncate_inode_partial_folio` has a known bug, which is suppressed. The mutant removes the flush, which is another
+/// operation, from this function.
 #[test]
 #[ignore = "needs the kernel"]
 fn a_suppression_hides_its_own_bug_and_not_the_lack_of_another_operation_beside_it() {

@@ -63,8 +63,8 @@ fn every_cycle_is_charged_and_they_are_those_of_a_board_nobody_looks_at() {
     }
 }
 
-/// Asserts that the cycles of the causes add up to the cycles of a run without the profiler. So must the cycles of the
-/// tasks, and the cycles of the functions.
+/// Asserts that the cycles of all causes add up to the cycles of a run without the profiler. The cycles of all tasks,
+/// and the cycles of all functions, must have the same sum.
 pub fn charged_as_counted(board: &str, kernel: &str, command: &str) {
     let rest = ["--board", board, "--kernel", kernel, "--", command];
     let on = |verb: &[&str]| output(&[verb, &rest].concat());
@@ -90,8 +90,8 @@ pub fn charged_as_counted(board: &str, kernel: &str, command: &str) {
 #[test]
 #[ignore = "needs the kernel"]
 fn a_latency_is_the_sum_of_its_parts_whatever_they_are_told_by() {
-    // The test runs once with load, and once on an idle board. Each command is one line. It is quoted as one word for
-    // the guest's shell.
+    // The test runs once with load, and once on an idle board. Each command is one line. The line is quoted as one word
+    // for the guest's shell.
     for command in [
         "hackbench -g 1 -l 100000 > /dev/null & cyclictest -l 80 -p 50 -q -h 1000",
         "cyclictest -l 80 -p 50 -q -h 1000",
@@ -365,7 +365,7 @@ fn inclusive(folded: &str, function: &str) -> u64 {
 }
 
 /// Every tenth wake-up comes just after a tick. `profile` must find that the tick makes this wake-up late, and by how
-/// many cycles. Without the tick's work, these wake-ups must come earlier by that time.
+/// many cycles. Without the tick's work, these wake-ups must come earlier by this number of cycles.
 #[test]
 #[ignore = "needs the kernel"]
 fn what_makes_latencies_long_is_named_and_without_it_they_are_not() {
@@ -403,7 +403,7 @@ fn what_makes_latencies_long_is_named_and_without_it_they_are_not() {
     let count = |text: &str| -> u64 { text.split(' ').next().unwrap().parse().unwrap() };
     let a_tick = named / of_tick.map(count).sum::<u64>();
     let earlier = late[late.len() / 2] - less_late[less_late.len() / 2];
-    // A part of the softirq runs only after the task.
+    // A part of the softirq runs only after the task and does not delay it. Therefore, the share may be less than 1.
     let share = earlier as f64 / a_tick as f64;
     assert!((0.75..1.05).contains(&share), "{earlier} of {a_tick}");
 }

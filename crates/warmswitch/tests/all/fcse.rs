@@ -49,7 +49,7 @@ const BEYOND_THE_LIMITS: &[&str] = &[
 ];
 
 /// Returns whether a test may be skipped because it missed its race condition. Two tests may be skipped anywhere. The
-/// others may be skipped only on QEMU, which has other timing.
+/// other tests may be skipped only on QEMU, which has other timing.
 fn may_be_missed(test: &str, options: &[&str]) -> bool {
     let rare = ["direct_races_reader", "fork_races_leaver"].contains(&test);
     let race = test.contains("_races_")

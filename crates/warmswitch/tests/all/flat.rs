@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of kernels without address spaces. Some programs must run, others must not. `cargo xtask ci --all` runs these
-//! tests. `make test` does not.
+//! Tests of kernels without address spaces. Programs for flat kernels must run. Other programs must be rejected. `cargo
+//! xtask ci --all` runs these tests. `make test` does not.
 
 use crate::commands::{PROOFS, compiled, number_after, scratch, warmswitch};
 use crate::fcse::output_text;

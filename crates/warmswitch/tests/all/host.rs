@@ -241,7 +241,7 @@ fn under_debians_kernel_the_papers_lines_are_there_and_only_bitmaps_that_differ_
     );
 }
 
-/// The guests that no root file system contains also run on the board.
+/// The guests that are missing from every root file system also run on the board.
 #[test]
 #[ignore = "needs the kernel"]
 fn what_measures_a_pc_measures_the_board() {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// Runs `warmswitch VERB` with these options. Returns its JSON, and the content of the file that `option` writes.
 fn recorded(verb: &str, option: &str, options: &[&str], guest: &[&str]) -> (Value, Vec<u8>) {
-    // The tests of this file run at the same time.
+    // The tests of this file run at the same time, so each run gets its own file.
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let n = COUNT.fetch_add(1, Ordering::Relaxed);
     let name = format!("warmswitch-{verb}-{}-{n}", std::process::id());

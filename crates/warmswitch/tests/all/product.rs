@@ -180,8 +180,8 @@ fn files_of_flash_and_of_processes_are_read_as_they_were_written() {
 }
 
 /// Tests memory that the kernel and a process map at different addresses. The data flows in both directions. Each
-/// message between processes implies a switch. A switch of a process with such memory flushes (`fcse.rst`, "Memory of
-/// the kernel").
+/// message between processes implies a switch. A switch from or to a process with such memory flushes (`fcse.rst`,
+/// "Memory of the kernel").
 #[test]
 #[ignore = "needs kernels"]
 fn memory_of_the_kernel_is_right_where_a_switch_comes_between() {
@@ -201,7 +201,7 @@ fn memory_of_the_kernel_is_right_where_a_switch_comes_between() {
         ] {
             holds(kernel, command);
         }
-        // In a smaller cache, data that the kernel wrote before the first page was mapped does not stay long enough.
+        // A smaller cache would evict the data that the kernel wrote before the first page was mapped.
         holds_with(kernel, "128K", "perf_ring 20");
     }
 }

@@ -135,7 +135,7 @@ fn points_from_snapshots_and_from_boots_are_the_same_bytes() {
 fn where_no_snapshot_fits_all_goes_on_with_one_note() {
     let place = Place::new("full");
     let (fresh, expected) = undisturbed();
-    // Files are limited to 1 MB. This size is enough for runs.
+    // Limit files to 1 MB, which is enough for runs but not for snapshots.
     let program = env!("CARGO_BIN_EXE_warmswitch");
     let run = RUN_FEW.join(" ");
     let script = format!("trap '' XFSZ; ulimit -f 2048; exec {program} {run}");

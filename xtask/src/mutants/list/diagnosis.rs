@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mutants of `diagnosis.rs`: the cause that a report names for a difference.
+//! Mutants of `diagnosis.rs`, which finds the cause that a report gives for a difference.
 
 use super::{Mutant, killed, survives};
 

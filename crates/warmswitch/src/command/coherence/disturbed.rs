@@ -86,7 +86,7 @@ impl Options {
     }
 }
 
-/// Parts of a campaign.
+/// Parts of a campaign that its store and its reports need.
 struct Made<'a> {
     request: &'a Request<'a>,
     boot: &'a Boot,

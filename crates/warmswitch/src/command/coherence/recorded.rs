@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `coherence --baseline FILE` and `--write-baseline`: how many reports each suppression may cover.
+//! Implements `coherence --baseline FILE` and `--write-baseline`. A baseline says how many reports each suppression may
+//! cover.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +19,7 @@ use base::shell;
 use session::boot::is_path;
 use supply::toolchain::default_jobs;
 
-/// Number of runs for a baseline: one run with the board's victim seed, and the others with other seeds.
+/// Number of runs for a baseline. The first run has the board's victim seed. Each further run has another seed.
 const RUNS: u32 = 4;
 
 /// Baselines with which a run is compared.
@@ -88,7 +89,7 @@ impl Request<'_> {
         let Some(file) = &self.recorded.file else {
             return Ok(());
         };
-        // Late victims do not depend on a seed.
+        // The policy `late` uses no seed, so further runs would give the same counts.
         let seeds = match self.board.core.victims {
             Victims::Random => 1..RUNS,
             Victims::Late => 0..0,

@@ -26,7 +26,7 @@ use results::runs::point::short_kernel;
 use session::boot::Recipe;
 use session::session::Session;
 
-/// Maximum difference between figures that count as equal.
+/// Figures that differ by at most this percentage count as equal.
 const SAME_PERCENT: f64 = 5.0;
 /// Limit of board time for a program, in seconds.
 const LIMIT_S: f64 = 120.0;
@@ -67,7 +67,8 @@ impl Calibrate {
     }
 }
 
-/// Times of a switch on the board, in microseconds: with the board's own numbers, and with the fitted numbers.
+/// Times of a switch on the board, in microseconds. One time is for the board's own numbers, the other for the fitted
+/// numbers.
 #[derive(Serialize)]
 struct Switch {
     kernel: &'static str,

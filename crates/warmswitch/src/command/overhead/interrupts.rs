@@ -10,15 +10,16 @@ use crate::explain::overhead::{Charges, Lost};
 
 /// Names of the kinds of work that the task can do.
 pub const WORKS: [&str; 4] = ["sort", "deflate", "aes", "crc"];
-/// A loop that works in registers and misses only its few lines of code. Its interrupts show the direct cost.
+/// Kind of work: a loop that uses only registers. Only its few lines of code can miss, so its interrupts show the
+/// direct cost.
 const SPIN: &str = "spin";
 /// Number of interrupts, as in the paper.
 const TIMES: u32 = 49;
 
 /// Result of a task with interrupts on one board.
 pub struct Task {
-    /// The formula's figures, in us. The first is the cost of an interrupt of the loop in registers. The second is the
-    /// extra cost of an interrupt of this work.
+    /// The formula's figures, in us. The first is the direct cost, which is the time that an interrupt takes from the
+    /// loop in registers. The second is the additional time that an interrupt takes from this work.
     formula: [f64; 2],
     /// Cycles of a run with interrupts, minus the cycles of a run without interrupts.
     exact: Charges,
@@ -35,8 +36,8 @@ pub fn measured(args: &Args, bench: &Bench<'_>) -> Result<Vec<Task>> {
     WORKS.into_iter().map(task).collect()
 }
 
-/// Measures the interrupts of one kind of work. Returns their charges from the ledger, and the us per interrupt by the
-/// guest's clock.
+/// Measures the interrupts of one kind of work. Returns the ledger's charges, and the time per interrupt by the guest's
+/// clock, in us.
 fn of_work(args: &Args, bench: &Bench<'_>, work: &str) -> Result<(Charges, f64)> {
     let run = |interrupts: u32| -> Result<(Charges, f64)> {
         let (pieces, kb) = (args.pieces * (TIMES + 1), args.kb);

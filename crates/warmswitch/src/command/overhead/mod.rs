@@ -41,7 +41,7 @@ pub const HELP: Help = Help {
     )],
 };
 
-/// Measure the cost of switches between two working tasks, with the formula of the paper of 2007 and exactly
+/// Measure the cost of switches between two working tasks, by the formula of the paper of 2007 and by exact charges
 #[derive(clap::Args)]
 pub struct Args {
     /// Name of a board, or path to a board file
@@ -166,7 +166,7 @@ impl Args {
 }
 
 impl Bench<'_> {
-    /// Runs a command line that starts this number of tasks. Returns the charges, and the guest's line of JSON.
+    /// Runs a command line that starts `tasks` tasks. Returns the charges, and the line of JSON that the guest prints.
     fn run(&self, line: &str, tasks: usize) -> Result<(Charges, Value)> {
         let (mut session, _) = setup::charge(self.booted.clone(), self.vmlinux);
         let typed = Typed::own(line);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tables of the results. They show means over boards, the paper's figures, and verdicts.
+//! Tables of the results. The tables show means over the boards, the paper's figures, and verdicts.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ impl Sheet {
         1e6 * cycles / self.cpu_hz as f64 / f64::from(count)
     }
 
-    /// Returns the time that a task lost in user land, and the time that its misses took by their cause.
+    /// Returns rows with the time that a task lost in user land, and with the time of its misses for each cause.
     pub fn lost(&self, interrupted: &Interrupted<'_>, exact: &Charges, task: usize) -> Vec<Row> {
         let Interrupted { work, by, times } = *interrupted;
         let us = |cycles: i64| self.us(cycles as f64, times);
@@ -67,8 +67,8 @@ impl Sheet {
         rows
     }
 
-    /// Compares two figures of a task's loss. One is the difference between two runs. The other is the misses that
-    /// others caused.
+    /// Compares two figures of a task's loss. One is the difference between two runs. The other is the cost of the
+    /// misses that others caused.
     pub fn claim(&self, interrupted: &Interrupted<'_>, lost: &Lost) -> String {
         let us = |cycles: f64| self.us(cycles, interrupted.times);
         let verdict = match lost.verdict() {
@@ -102,7 +102,8 @@ pub fn formula_holds(what: &str, [formula, exact]: [f64; 2]) -> String {
     ))
 }
 
-/// Returns each row over all boards. A row has a name, the mean, the minimum, the maximum, and the paper's figure.
+/// Combines the rows of several boards. For each row, returns the name, the mean, minimum and maximum over the boards,
+/// and the paper's figure.
 pub fn over_seeds(each: &[Vec<Row>]) -> Vec<(String, [f64; 3], Option<f64>)> {
     let row = |n: usize| {
         let values: Vec<f64> = each.iter().map(|rows| rows[n].1).collect();
@@ -115,7 +116,7 @@ pub fn over_seeds(each: &[Vec<Row>]) -> Vec<(String, [f64; 3], Option<f64>)> {
     (0..each.first().map_or(0, Vec::len)).map(row).collect()
 }
 
-/// Returns the rows over all boards as a table under this heading.
+/// Combines the rows of several boards, and returns a table under this heading.
 pub fn table(heading: &str, each: &[Vec<Row>]) -> String {
     let shown = |us: f64| format!("{us:.2}");
     let rows = over_seeds(each)
@@ -133,7 +134,7 @@ pub fn table(heading: &str, each: &[Vec<Row>]) -> String {
     grid.to_string()
 }
 
-/// Returns the rows over all boards as JSON.
+/// Combines the rows of several boards, and returns them as JSON.
 pub fn rows_json(each: &[Vec<Row>]) -> Vec<Value> {
     let row = |(name, [mean, least, most], published): (String, [f64; 3], Option<f64>)| {
         json!({

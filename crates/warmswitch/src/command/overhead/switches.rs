@@ -20,8 +20,8 @@ pub const TURNS: u32 = 50;
 const SORTED: u32 = 512;
 /// Numbers of values that are sorted with `--sweep`.
 const SWEEP: [u32; 6] = [128, 256, 512, 1024, 2048, 4096];
-/// Turns of each task with `--sweep`. Larger sizes take longer: a piece of the largest size takes as long as a thousand
-/// pieces of the smallest size.
+/// Number of turns of each task with `--sweep`. It is small, because a piece of the largest size takes as long as a
+/// thousand pieces of the smallest size.
 const SWEEP_TURNS: u32 = 10;
 
 /// Two tasks to measure.
@@ -145,7 +145,8 @@ impl Plan {
         [0, 1].map(|task| Lost::of(&exact, task))
     }
 
-    /// Returns two costs of a switch in us: the formula's cost, which is direct plus indirect cost, and the exact cost.
+    /// Returns two costs of a switch in us. The first is the formula's cost, which is direct plus indirect cost. The
+    /// second is the exact cost.
     fn sums(&self, sheet: &Sheet, pairs: &[Pair]) -> [f64; 2] {
         sheet::mean(pairs.iter().map(|pair| {
             let [hop, indirect] = pair.formula;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `coherence --all-mutants --chaos-seeds A..B`: prints which mutants chaos finds, and the seed that finds each.
+//! `coherence --all-mutants --chaos-seeds A..B`: prints which mutants chaos finds. For each mutant that is found,
+//! prints the seed that finds it.
 
 use anyhow::{Context, Result, bail};
 
