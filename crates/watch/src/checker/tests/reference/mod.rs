@@ -9,7 +9,7 @@
 //!   enough.
 //! - `FUZZ_REPLAY=FILE` runs the program in FILE, as a failure prints it.
 //! - `FUZZ_BRIEF` ends the test at the first failure and does not shorten the program. `cargo xtask mutants --checker`
-//! sets it.
+//!   sets it.
 
 mod copies;
 mod entries;
