@@ -64,8 +64,8 @@ pub struct Signals {
 
 /// The memory system outside the core. `now` is always core cycles since power-on.
 ///
-/// The memory map may hold devices with side effects. Each transaction is therefore one call, made exactly once, in the
-/// order in which the core and its write buffer issue the transactions.
+/// The memory map may hold devices with side effects. Each transaction is therefore exactly one call. The calls are in
+/// the order in which the core and its write buffer issue the transactions.
 pub trait Bus: 'static {
     /// Whether the core reports its internal events to [`Bus::observe`]. If false, the reports are not
     /// compiled in.
@@ -100,12 +100,12 @@ pub trait Bus: 'static {
     /// the word at the line's base address.
     fn read_line(&mut self, now: u64, pa: Pa, line: &mut [u32; 8]) -> Result<BurstTime, BusError>;
 
-    /// Makes a read burst of words that starts at the word-aligned `pa`: at most 16 words, within 1 KB. Uncached loads
-    /// use it.
+    /// Makes a read burst of words that starts at the word-aligned `pa`. A burst has at most 16 words and does not
+    /// cross 1 KB. Uncached loads use it.
     fn read_words(&mut self, now: u64, pa: Pa, words: &mut [u32]) -> Result<BurstTime, BusError>;
 
-    /// Makes a write burst of words that starts at the word-aligned `pa`: at most 16 words, within 1 KB. Write-backs
-    /// and stores use it. Returns the number of core cycles for which the bus is busy.
+    /// Makes a write burst of words that starts at the word-aligned `pa`. A burst has at most 16 words and does not
+    /// cross 1 KB. Write-backs and stores use it. Returns the number of core cycles for which the bus is busy.
     fn write_words(&mut self, now: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError>;
 
     /// Lets devices catch up to `now`. Returns the signals that they drive.

@@ -6,7 +6,7 @@
 //! pages with write allocation. XScale also has a CP15 operation that allocates a line without reading memory.
 //!
 //! XScale also has a mini data cache. In the vectors here, its lines follow the lines of the main cache. The page
-//! decides which of the two caches is filled; a lookup finds a line in either.
+//! decides which of the two caches is filled. A lookup searches both.
 
 use crate::addr::{Mva, Pa};
 use crate::config::{CacheGeometry, Victims};
@@ -18,7 +18,7 @@ use crate::victim::{Held, Replacement, Victim};
 const MINI_LINES: usize = 64;
 const MINI_WAYS: u32 = 2;
 
-/// Physical address of a line that was not filled from memory. No line begins at this address.
+/// Stands for the physical address of a line that was not filled from memory. No real line begins at this address.
 const NOWHERE: Pa = Pa(1);
 
 const VALID: u32 = 1;
@@ -36,7 +36,7 @@ pub struct Dirty {
     pub data: [u32; 8],
 }
 
-/// The words of a line, within one line of the host's cache.
+/// The words of a line, aligned so that they lie within one line of the host's cache.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
 struct Line([u32; 8]);

@@ -81,7 +81,7 @@ impl<B: Bus> Ops<B> {
 struct Filled {
     pa: Pa,
     slot: u32,
-    /// Whether it is a Thumb slot.
+    /// Whether the slot holds Thumb operations.
     thumb: bool,
 }
 
@@ -259,7 +259,7 @@ impl<B: Bus> ICache<B> {
         self.filled[line] = Filled { pa, slot, thumb };
     }
 
-    /// Returns the slot for a line's words. Zeros are never in a shared slot.
+    /// Returns the slot for a line's words. A line of zeros never gets a shared slot.
     #[inline(always)]
     fn slot_for(&mut self, line: usize, pa: Pa, words: &[u32; 8], thumb: bool) -> usize {
         if !B::SHORTCUTS {
@@ -284,7 +284,7 @@ impl<B: Bus> ICache<B> {
         if words.iter().all(|word| *word == 0) {
             return self.fill_slot(None, line, words, thumb);
         }
-        // The caller has checked the first slot, unless the words begin with zero.
+        // The caller has checked the first slot, unless the first word is zero.
         let held = (shared.into_iter().rev()).find(|slot| self.holds(*slot, words, thumb));
         held.unwrap_or_else(|| {
             let slot = self.shared_slot(shared, thumb);
@@ -301,8 +301,8 @@ impl<B: Bus> ICache<B> {
         }
     }
 
-    /// Returns the shared slot whose words may be replaced, if there is one that no line uses. Prefers a slot that was
-    /// never used. Such a slot holds zeros.
+    /// Returns a shared slot that no line uses, so that its words may be replaced. Prefers a slot that was never used.
+    /// Such a slot holds zeros.
     #[inline(never)]
     fn shared_slot(&mut self, mut shared: [usize; 2], thumb: bool) -> Option<usize> {
         let fresh = |slot: &usize| self.holds(*slot, &[0; 8], thumb);

@@ -33,9 +33,9 @@ impl Organisation {
     ///
     /// # Panics
     ///
-    /// If `sets` is not a power of two, if `ways` is zero or above 256, or if `lockdown` is neither zero nor
-    /// a power of two up to 64. With lockdown entries there must be at least 16 sets, so that the pages of a
-    /// large page are in different sets: see [`Tlb::find`].
+    /// Panics unless `sets` is a power of two, `ways` is 1 to 256, and `lockdown` is zero or a power of two up to 64.
+    /// With lockdown entries there must be at least 16 sets, so that the pages of a large page are in different sets:
+    /// see [`Tlb::find`].
     pub const fn new(sets: usize, ways: usize, lockdown: usize) -> Organisation {
         assert!(sets.is_power_of_two() && ways > 0 && ways <= 256);
         assert!(lockdown == 0 || lockdown.is_power_of_two() && lockdown <= 64 && sets >= 16);
@@ -252,10 +252,10 @@ impl Tlb {
         n >= self.organisation.main() || self.entries[n].preserved
     }
 
-    /// Returns the number of the entry that covers `mva`. If several entries do, the first one loaded wins. A walk
-    /// loads no entry for an address that an entry covers, so the first entry is the smallest. There is one exception:
-    /// a lockdown entry that was loaded for another address of a large page, because that address's set did not hold
-    /// the page.
+    /// Returns the number of the entry that covers `mva`. If several entries cover `mva`, returns the one that was
+    /// loaded first. A walk loads no entry for an address that an entry covers, so the first entry is the smallest.
+    /// There is one exception: a lockdown entry may have been loaded for another address of a large page, because the
+    /// set of that address did not hold the page.
     #[inline]
     pub fn find(&self, mva: Mva) -> Option<usize> {
         let [page, section] = self.sets(mva);
@@ -384,7 +384,8 @@ impl Tlb {
                 let filled_last = if victim == base { last } else { victim - 1 };
                 empty.unwrap_or(filled_last)
             }
-            // Below the base, and for entries to be locked, the counter decides, because software has set it.
+            // Software has set the counter if it is below the base or if the entry is to be locked. Its entry is then
+            // replaced.
             _ => victim,
         };
         let next = if n == last { base } else { n + 1 };

@@ -187,7 +187,7 @@ impl Biu {
         }
     }
 
-    /// Issues the next pending write at its time. There must be one.
+    /// Issues the next pending write, which begins at `start`. There must be one.
     #[inline(never)]
     fn write_at<B: Bus>(&mut self, bus: &mut B, start: u64) {
         if let Some(victim) = self.victim.take() {

@@ -8,10 +8,10 @@ use crate::observe::Cause;
 
 /// Pending results, as four sets of registers:
 ///
-/// - bits 47:32, which are also an [`Op`]'s bits for the registers that it uses: a use by the next instruction stalls
-///   one cycle;
-/// - bits 63:48: a use by the next instruction stalls two cycles, a use by the one after it stalls one;
-/// - bits 31:16, a subset of 47:32: a store of the register does not stall;
+/// - bits 47:32: a use by the next instruction stalls one cycle. An [`Op`] has the registers that it uses in the same
+///   bits.
+/// - bits 63:48: a use by the next instruction stalls two cycles. A use by the instruction after that stalls one cycle.
+/// - bits 31:16, a subset of 47:32: a store of the register does not stall.
 /// - bits 15:0, a subset of 47:32: an accumulation onto the register does not stall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interlock(pub(super) u64);
@@ -26,7 +26,7 @@ impl Interlock {
         Interlock(u64::from(registers) << 32)
     }
 
-    /// Returns the interlock for products. Accumulators receive them by forwarding (`DDI0214B 9.9.1`).
+    /// Returns the interlock for products. Forwarding gives a product to an accumulation early (`DDI0214B 9.9.1`).
     #[inline(always)]
     pub(crate) fn after_product(registers: u32) -> Interlock {
         Interlock(u64::from(registers) << 32 | u64::from(registers))
@@ -39,8 +39,8 @@ impl Interlock {
         Interlock(0x1_0001_0001 << register)
     }
 
-    /// Returns the interlock one instruction later. Some results are then still pending, but stores and accumulations
-    /// do not wait for them.
+    /// Returns the interlock one instruction later. Only the results of bits 63:48 are then still pending. Stores and
+    /// accumulations do not wait for them.
     #[inline]
     fn later(self) -> Interlock {
         Interlock((self.0 >> 48) * 0x1_0001_0001)

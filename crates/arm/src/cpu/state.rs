@@ -94,8 +94,8 @@ mod tests {
     use crate::tests::bus::{ObservedBus, TestBus};
     use crate::tests::core::{mapped, mapped_on, steps};
 
-    /// A damaged state can have the wrong instruction set state. Thumb operations have their own slots, and there are
-    /// fewer Thumb slots than A32 slots.
+    /// In a damaged state, the instruction set state can be wrong. The number of an A32 slot may then be too large,
+    /// because Thumb operations have their own, fewer slots.
     #[test]
     fn a_current_line_of_another_state_than_the_cores_is_refused() {
         let mut cpu = mapped();

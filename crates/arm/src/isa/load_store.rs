@@ -32,7 +32,7 @@ rows! {
     ("PLD", V5E, "11110111U101nnnn1111iiiiitt0mmmm", preload, "pld {a}");
 }
 
-/// Transfer; a const parameter.
+/// Kinds of transfer, used as const parameters.
 mod what {
     pub const STORE_WORD: u32 = 0;
     pub const LOAD_WORD: u32 = 1;
@@ -42,7 +42,7 @@ mod what {
     pub const LOAD_LATE_WORD: u32 = 5;
 }
 
-/// Addressing mode; a const parameter.
+/// Addressing modes, used as const parameters.
 pub(super) mod index {
     pub const OFFSET: u32 = 0;
     pub const PRE: u32 = 1;
@@ -51,7 +51,7 @@ pub(super) mod index {
     pub const USER: u32 = 3;
 }
 
-/// Kind of offset; a const parameter.
+/// Kinds of offset, used as const parameters.
 mod offset {
     pub const CONSTANT: u32 = 0;
     pub const REGISTER: u32 = 1;
@@ -265,8 +265,8 @@ fn store<B: Bus>(cpu: &mut Cpu<B>, width: Width, user: bool, va: u32, value: u32
     }
 }
 
-/// Whether a load of the pc whose condition fails takes one cycle more than its issue, as on XScale (IXP45X p. 184,
-/// table 82).
+/// Whether a load of the pc with a failed condition takes one cycle in addition to its issue, as on XScale (IXP45X p.
+/// 184, table 82).
 pub(super) fn fails_late(insn: u32, core: &Core) -> bool {
     core.behaviour.late_failure && insn >> 28 != ALWAYS
 }

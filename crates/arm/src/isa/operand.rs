@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Stages in which instructions need their operands. Most are needed at the start of Execute (read ports A
-//! and B); accumulators and data to be stored are needed later (port C; `DDI0165B p. 8-22`,
-//! `DDI0214B 9.9.1, 9.10.1`).
+//! Stages in which instructions need their operands (`DDI0165B p. 8-22`, `DDI0214B 9.9.1, 9.10.1`). Most operands are
+//! needed at the start of Execute, through read ports A and B. Accumulators and data to be stored are needed later,
+//! through port C.
 
 use super::{bit, rd, rm, rn, rs};
 
@@ -12,7 +12,7 @@ pub(crate) struct Operands {
     pub early: u32,
     /// Needed to accumulate a product.
     pub accumulated: u32,
-    /// Needed to store. For a store of several words, only the first register.
+    /// Needed to store data. For a store of several words, this is only the first register.
     pub stored: u32,
 }
 

@@ -72,13 +72,14 @@ pub struct Timing {
 /// Differences in a core's behaviour other than issue cycles.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Behaviour {
-    /// Data processing that writes the pc issues first and branches afterwards, so its issue cycles are added.
+    /// Data processing that writes the pc issues first and branches afterwards. Its issue cycles are added to those of
+    /// the branch.
     pub issue_before_branch: bool,
     /// Cycles of a multiplication beyond its issue.
     pub multiplier: Multiplier,
-    /// A loaded word is ready one cycle later than on an ARM9, like a loaded byte.
+    /// A loaded word is ready as late as a loaded byte. On an ARM9, it is ready one cycle earlier.
     pub late_words: bool,
-    /// A scoreboard tracks results: pending results arrive while the core works or waits for something else. Without a
+    /// A scoreboard tracks results. Pending results arrive while the core works or waits for something else. Without a
     /// scoreboard, a wait for memory also delays all pending results.
     pub scoreboard: bool,
     /// LDR and LDM of the pc take their issue cycles and one more cycle if their condition fails.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Data side of the memory path: loads and stores. The start of each function answers hits. All other accesses take the
-//! slow path below, which defines the behaviour.
+//! Data side of the memory path: loads and stores. Each function handles hits first. All other accesses take the slow
+//! path below, which defines the behaviour.
 
 use crate::addr::{Mva, Pa, Va};
 use crate::bus::{Bus, BusError, Width};

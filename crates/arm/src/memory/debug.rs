@@ -82,7 +82,8 @@ impl<B: Bus> Cpu<B> {
 
     /// Reads the byte that the core would read at `mva`, without permission checks, time or side effects. The byte
     /// comes from the D-cache line if cache and page allow it, else from the write buffer, else from memory. A line is
-    /// read even if its page is no longer mapped. Returns `None` if nothing is mapped, or if there is no memory.
+    /// read even if its page is no longer mapped. Without a line, returns `None` if nothing is mapped or there is no
+    /// memory.
     pub fn debug_read(&self, mva: Mva) -> Option<u8> {
         let page = self.debug_page(mva);
         let line = self.memory.dcache.find(mva);

@@ -32,8 +32,8 @@ enum Stored {
 }
 
 impl<B: Bus> Cpu<B> {
-    /// Returns the line with `count` words from `va`, and the position of the first word, if a grant allows the read
-    /// and one line holds all words.
+    /// If a grant allows the read and one line holds all `count` words from `va`, returns the line and the position of
+    /// the first word.
     #[inline(always)]
     pub(crate) fn granted_line(&self, va: u32, count: u32) -> Option<([u32; 8], usize)> {
         let first = va >> 2 & 7;
@@ -44,8 +44,8 @@ impl<B: Bus> Cpu<B> {
         Some((*self.memory.dcache.line(line), first as usize))
     }
 
-    /// Returns the line for `count` words to `va`, and the position of the first word, if a grant allows the write and
-    /// one line holds all words.
+    /// If a grant allows the write and one line holds all `count` words from `va`, returns the line and the position of
+    /// the first word.
     #[inline(always)]
     pub(crate) fn granted_line_for_write(&self, va: u32, count: u32) -> Option<(usize, usize)> {
         let first = va >> 2 & 7;
@@ -56,7 +56,8 @@ impl<B: Bus> Cpu<B> {
         Some((line, first as usize))
     }
 
-    /// Loads ascending words from `va`. The low two bits of `va` are ignored or, with SCTLR.A, fault.
+    /// Loads ascending words from `va`. With SCTLR.A, a `va` that is not word-aligned faults. Otherwise, its low two
+    /// bits are ignored.
     pub(crate) fn load_multiple(&mut self, va: u32, out: &mut [u32]) -> Access<()> {
         if va & 3 != 0 && self.cp15.alignment_checked() {
             return Err(self.data_abort(Fault::ALIGNMENT, self.data_mva(va)));
@@ -117,7 +118,8 @@ impl<B: Bus> Cpu<B> {
         aborted
     }
 
-    /// Stores ascending words to `va`. The low two bits of `va` are ignored or, with SCTLR.A, fault.
+    /// Stores ascending words to `va`. With SCTLR.A, a `va` that is not word-aligned faults. Otherwise, its low two
+    /// bits are ignored.
     pub(crate) fn store_multiple(&mut self, va: u32, words: &[u32]) -> Access<()> {
         if va & 3 != 0 && self.cp15.alignment_checked() {
             return Err(self.data_abort(Fault::ALIGNMENT, self.data_mva(va)));

@@ -138,7 +138,8 @@ pub(crate) static FROM_BASE: Core = Core {
     ..ARM926EJS
 };
 
-/// This text distinguishes boards. All fields that it omits follow from the name.
+/// Different cores must have different texts, because the texts distinguish boards. The omitted fields follow from the
+/// name.
 impl fmt::Debug for Core {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Core")
@@ -168,7 +169,7 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// If the core cannot have a cache of this size.
+    /// Fails if the core cannot have a cache of this size.
     pub fn cache(&self, size: u32) -> Result<CacheGeometry, String> {
         let (least, most) = self.cache_bytes;
         let ways = self.ways;

@@ -59,7 +59,7 @@ struct Bench {
     master: Master,
     pages: Pages,
     cache_on: bool,
-    /// Address after the last word that bypassed the cache after a drain.
+    /// End address of the last access that bypassed the cache. `None` if none has done so since the last drain.
     end: Option<u32>,
 }
 
