@@ -100,7 +100,7 @@ impl<B: BoardBus, W: StopHandler<B>> Console<'_, B, W> {
     }
 
     /// Boots from power-on to the shell's first prompt, which follows the marker. If a kernel cannot unpack its
-    /// complete root file system, it continues with a part of it. This is an error, even if the prompt appears.
+    /// complete root file system, it continues with a part of it. Such a boot is an error, even if the prompt appears.
     pub fn boot(&mut self) -> Result<(), WaitEnd<W::End>> {
         let booted = self.boot_to_prompt();
         let stopped = matches!(booted, Err(WaitEnd::Interrupted | WaitEnd::Handler(_)));

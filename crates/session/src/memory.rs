@@ -95,7 +95,7 @@ impl Room {
         let lacking = |wanted: u64, present: u64| wanted.checked_sub(present).filter(|n| *n > 0);
         match form {
             Form::AsIs { tmpfs: true } => {
-                // A tmpfs has as many names as pages.
+                // A tmpfs can hold at most as many names as pages.
                 let half = self.free.saturating_sub(archive) / 2 / PAGE;
                 lacking(self.content.pages.max(self.content.names), half).map(|n| n * PAGE)
             }

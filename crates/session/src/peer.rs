@@ -353,7 +353,7 @@ fn from_program(frame: &Frame) -> bool {
 /// Times between frames, with a resolution of 10 ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Number of expected times.
+    /// Number of times that there would be if no packet were missing.
     pub asked: u64,
     /// Measured times in ns, ordered by their ends.
     pub ns: Vec<u64>,
@@ -381,7 +381,8 @@ pub fn round_trips(frames: &[Frame], question: Question, asker: Way) -> Times {
     times
 }
 
-/// Measures the time from each packet of the program to the next packet. If a packet is missing, a time is missing.
+/// Measures the time from each packet of the program to the next packet. A missing packet leaves a gap, which gives no
+/// time.
 pub fn periods(frames: &[Frame]) -> Times {
     let mut times = Times::default();
     let mut last: Option<(u16, u64)> = None;

@@ -167,7 +167,7 @@ impl Session<Observed<Ledger>> {
         self.machine.observer()
     }
 
-    /// Records the events of the `worst` longest latencies of each task, and of the task's latency number `wanted`.
+    /// For each task, records the events of the `worst` longest latencies and of latency number `wanted`.
     pub fn keep_latencies(&mut self, (worst, wanted): (usize, Option<usize>)) {
         self.machine.observer_mut().set_kept(worst, wanted);
     }

@@ -199,7 +199,7 @@ impl Target {
         })
     }
 
-    /// Prepares the boot on the checked board, for a command: a panic ends the run.
+    /// Prepares the boot for a command on the checked board. A panic ends the run.
     pub fn prepare(&self, board: &BoardSpec) -> Result<Prepared> {
         self.prepare_with(board, None)
     }

@@ -103,7 +103,7 @@ fn a_watchpoint_elsewhere_changes_no_cycle_when_code_loses_its_translation() {
     let after = |points: &[Watchpoint]| {
         let mut cpu = before_loads_that_evict(0x2_0ffe, |bus| bus);
         cpu.set_watchpoints(points.to_vec());
-        // Continues into the next line.
+        // The core continues into the next line.
         steps(&mut cpu, 12);
         (cpu.pc, cpu.cycles, cpu.counters)
     };

@@ -46,7 +46,7 @@ fn bank(text: &str, base: u64) -> Option<(u64, u64)> {
     }
 }
 
-/// Reads a number as the kernel does, with an optional K, M or G. Returns the number with the text that follows.
+/// Reads a number as the kernel does, with an optional K, M or G. Returns the number and the text that follows.
 fn number(text: &str) -> Option<(u64, &str)> {
     let (radix, digits) = match text.as_bytes() {
         [b'0', b'x' | b'X', ..] => (16, &text[2..]),

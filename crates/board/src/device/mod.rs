@@ -74,7 +74,7 @@ pub trait Device: State + Duplicate + Send + Sync {
         Fate::NoLink
     }
 
-    /// Plugs the network cable in at `rate`, or unplugs it.
+    /// Plugs the network cable in at this rate. Without a rate, unplugs it.
     fn set_cable(&mut self, _now: u64, _rate: Option<Rate>) {}
 }
 

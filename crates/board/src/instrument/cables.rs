@@ -74,7 +74,7 @@ impl<'a> Cables<'a> {
         self.bus.link()
     }
 
-    /// Plugs the network cable in at `rate`, or unplugs it. Frames on the wire are lost.
+    /// Plugs the network cable in at this rate. Without a rate, unplugs it. Frames on the wire are lost.
     pub fn plug(&mut self, rate: Option<Rate>) {
         self.bus.plug(self.now, rate);
     }
@@ -101,7 +101,7 @@ impl<'a> Cables<'a> {
         self.bus.with_link(|link| link.send(at, frame, true, false))
     }
 
-    /// Sends exactly these bytes as a frame of the host, without padding. Returns as [`Cables::send`] does.
+    /// Sends exactly these bytes as a frame of the host, without padding. Returns the same time as [`Cables::send`].
     pub fn send_raw(
         &mut self,
         not_before_ns: u64,

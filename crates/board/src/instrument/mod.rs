@@ -5,8 +5,8 @@
 //! of the machine's state, so a fork has a copy.
 //!
 //! Each pin of the board's probed GPIO port is one wire. The wire is high while the board or an instrument drives it
-//! high. A pulse reaches the board's input at the cycle at which it is due. An edge has the cycle at which the wire
-//! changed its level.
+//! high. A pulse reaches the board's input at the cycle at which it is due. The time of an edge is the cycle at which
+//! the wire changed its level.
 
 mod cables;
 mod generator;
@@ -155,13 +155,14 @@ impl Bench {
         self.scopes.len() - 1
     }
 
-    /// Returns the core cycle from which [`Bench::next_pulse`] has a level.
+    /// Returns the first core cycle at which [`Bench::next_pulse`] has a level to return.
     pub(crate) fn deadline(&self) -> u64 {
         let deadlines = self.generators.iter().map(Instrument::deadline);
         deadlines.min().unwrap_or(u64::MAX)
     }
 
-    /// Takes the earliest level that is due by `now`. If several are due at once, takes the first generator's.
+    /// Takes the earliest level that is due by `now`. If several are due at once, takes the level of the first
+    /// generator.
     pub(crate) fn next_pulse(&mut self, now: u64) -> Option<Driven> {
         let at = self.deadline();
         if at > now || at == u64::MAX {

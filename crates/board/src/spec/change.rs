@@ -9,7 +9,7 @@ use toml::{Table, Value};
 
 /// Name that messages use in place of a file name.
 const PLACE: &str = "--set";
-/// Key and text of the source of changed numbers in `[sources]`.
+/// The entry in `[sources]` for changed numbers: key and text.
 const SOURCE: (&str, &str) = ("--set", "set by the user, instead of the board file's");
 
 /// A key and its new value, as the user wrote them.

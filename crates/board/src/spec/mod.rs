@@ -101,7 +101,7 @@ pub fn board_names() -> Vec<&'static str> {
 const LARGEST_FILE: u64 = 1 << 20;
 
 impl BoardSpec {
-    /// Returns a hash. Boards with any difference have different hashes.
+    /// Returns a hash of the board. Boards that differ in any value have different hashes.
     pub fn identity(&self) -> blake3::Hash {
         // A board is plain data, so its debug form contains every value.
         blake3::hash(format!("{self:?}").as_bytes())

@@ -126,7 +126,7 @@ fn is_rotated_where_qemu_aborts(
             .all(|word| core[word] == value)
 }
 
-/// Returns the words that differ, without the differences that [`MASKS`] allows, and counts uses of [`MASKS`].
+/// Returns the words that differ, except for differences that [`MASKS`] allows. Counts the uses of [`MASKS`].
 pub fn differences(
     layout: &Layout,
     image: &Image,

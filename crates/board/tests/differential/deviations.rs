@@ -464,8 +464,8 @@ pub fn unaligned_load(view: &View) -> Option<(usize, u32)> {
     (load && unaligned && inside && to_register).then_some((view.field(12), access.address))
 }
 
-/// Matches the undefined second half. Without its first half, it makes QEMU branch. After the first half, which ARMv5
-/// has already executed, QEMU undoes both halves.
+/// Matches an undefined second half. Alone, it makes QEMU branch. After its first half, QEMU undoes both halves,
+/// although ARMv5 has already executed the first.
 fn undefined_blx_suffix(view: &View) -> bool {
     let pair = view.is(0xf800, 0xf000) && view.second & 0xf801 == 0xe801;
     view.thumb && (pair || view.is(0xf801, 0xe801))

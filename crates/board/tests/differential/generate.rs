@@ -388,7 +388,7 @@ impl Generator<'_> {
             to += 1;
         }
         let (low, high) = (windows[from].offset, windows[to].offset + windows[to].len);
-        // The access may extend beyond these windows on either side, where it cannot write.
+        // On either side of these windows, the access may extend into memory that it cannot write.
         let start = if first < low || first > last {
             low
         } else {

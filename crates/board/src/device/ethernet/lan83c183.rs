@@ -115,7 +115,7 @@ impl Lan83c183 {
         self.cable.unwrap_or(Rate::Hundred)
     }
 
-    /// Plugs the cable in, or unplugs it.
+    /// Plugs the cable in at this rate. Without a rate, unplugs it.
     pub(crate) fn set_cable(&mut self, cable: Option<Rate>) {
         self.changed |= cable.is_some() != self.cable.is_some();
         self.cable = cable;

@@ -3,8 +3,8 @@
 //!
 //! Modelled: 32 lines, each IRQ or FIQ, software interrupts, and sixteen vectored slots above the default vector. A
 //! read of VECTADDR takes the most urgent IRQ into service and masks its level and all lower levels until the guest
-//! writes VECTADDR. Not modelled: the test registers (ITCR may be written with 0), the daisy chain, and protection
-//! mode, since the bus does not carry the privilege of an access.
+//! writes VECTADDR. Not modelled: the test registers, the daisy chain, and protection mode, since the bus does not
+//! carry the privilege of an access. Software may write 0 to ITCR.
 //!
 //! Outputs: 0 = nIRQ, 1 = nFIQ (active high here). Inputs: pin n = VICINTSOURCE\[n\].
 
