@@ -58,7 +58,7 @@ pub struct Signals {
     pub irq: bool,
     /// Level of nFIQ; true means asserted.
     pub fiq: bool,
-    /// The host wants [`crate::Cpu::run`] to return now: a pin moved, or a model limit was reached.
+    /// The host wants [`crate::Cpu::run`] to return now, because a pin moved or a model limit was reached.
     pub attention: bool,
 }
 
@@ -74,9 +74,9 @@ pub trait Bus: 'static {
     /// Whether the core also reports loads and stores. If false, hits take the fast path.
     const ACCESSES_OBSERVED: bool = Self::OBSERVED;
 
-    /// Whether the core uses shortcuts that only make the host faster: grants, a table of checked translations, I-cache
-    /// hints, decoded operations, and several instructions between two checks of the horizon. Tests compare against a
-    /// core without shortcuts.
+    /// Whether the core uses shortcuts. They only make the host faster: grants, a table of checked translations,
+    /// I-cache hints, decoded operations, and several instructions between two checks of the horizon. Tests compare
+    /// against a core without shortcuts.
     const SHORTCUTS: bool = true;
 
     /// Receives an event inside the core. Called only if [`Bus::OBSERVED`] is true.
@@ -90,7 +90,7 @@ pub trait Bus: 'static {
     fn spent(&mut self, _cause: Cause, _cycles: i64) {}
 
     /// Makes one non-burst read. Returns the value and the duration in core cycles from the bus grant. The value is
-    /// zero-extended and is always in the low bits, whichever byte lanes the address selects.
+    /// zero-extended and is always in the low bits, regardless of the byte lanes that the address selects.
     fn read(&mut self, now: u64, pa: Pa, width: Width) -> Result<(u32, u32), BusError>;
 
     /// Makes one non-burst write. Returns the number of core cycles for which the bus is busy.

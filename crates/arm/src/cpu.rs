@@ -15,8 +15,8 @@ use crate::model::{Behaviour, Timing};
 use crate::observe::Cause;
 use crate::psr::{self, Banks};
 
-/// Marker: the access faulted and the exception has been entered. The instruction must return at once and leave every
-/// register as it was (base-restored abort model).
+/// Marks that the access faulted and that the core has entered the exception. The instruction must return at once and
+/// leave every register as it was (base-restored abort model).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aborted;
 
@@ -260,9 +260,9 @@ impl<B: Bus> Cpu<B> {
         None
     }
 
-    /// Updates everything that depends on mode, T, I and F: privilege of accesses, sampling of interrupts, instruction
-    /// set state. Must be called after each change of these bits. Two changes need no call: masking interrupts, and
-    /// unmasking them while none is pending, because the bus announces a new interrupt.
+    /// Updates everything that depends on mode, T, I and F: the privilege of accesses, the sampling of interrupts, and
+    /// the instruction set state. Must be called after each change of these bits. Masking interrupts needs no call.
+    /// Unmasking them while none is pending needs no call either, because the bus announces a new interrupt.
     pub(crate) fn context_changed(&mut self) {
         let privileged = self.control & psr::MODE != 0x10;
         if privileged != self.memory.privileged() {

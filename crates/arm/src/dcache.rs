@@ -118,8 +118,8 @@ impl DCache {
         }
     }
 
-    /// Adds a mini data cache if `is` is true. Its replacement is round robin under every policy, because software
-    /// relies on the eviction of the line that was filled first.
+    /// Adds a mini data cache if `is` is true. The mini data cache uses round robin under every policy, because
+    /// software relies on the eviction of the line that was filled first.
     pub fn with_mini(mut self, is: bool) -> DCache {
         if is {
             let lines = self.mini + MINI_LINES;
@@ -207,7 +207,7 @@ impl DCache {
         self.empty(first + way as usize)
     }
 
-    /// Chooses and empties the line at the set's pointer, whatever the replacement policy is.
+    /// Chooses and empties the line at the set's pointer, under every replacement policy.
     pub fn allocate_in_turn(&mut self, mva: Mva) -> (usize, Option<Mva>, Option<Dirty>) {
         let first = self.set(mva.0) << self.way_shift;
         let way = self.victim.choose_in_turn(first);

@@ -2,10 +2,10 @@
 //! Instruction cache: virtually tagged by MVA. A line keeps the words of its fill, so stale instructions stay stale
 //! until software invalidates them.
 //!
-//! Decoded operations depend on their words and on the state, A32 or Thumb. They are kept in slots that the physical
-//! address selects. A line that returns with the same words, as after each change of address space, therefore finds its
-//! operations again. A slot that a line uses never gets other words. If lines with other words use both shared slots of
-//! a fill, the fill uses the line's own slot.
+//! Decoded operations depend on their words and on the state, A32 or Thumb. Slots, selected by the physical address,
+//! keep these operations. A line that returns to the cache with unchanged words, as after a change of address space,
+//! therefore finds its operations again. A slot that a line uses never gets other words. If lines with other words use
+//! both shared slots of a fill, the fill uses the line's own slot.
 //!
 //! An additional line, after the real lines, is the prefetch buffer of uncached fetches. The buffer holds four words
 //! and serves only sequential fetches (`DDI0198D 7.1`).
@@ -18,10 +18,10 @@ use crate::tag::way_of;
 use crate::victim::{Held, Replacement, Victim};
 
 const VALID: u32 = 1;
-/// Bit of a hint: its operations are Thumb operations.
+/// Bit of a hint for Thumb operations.
 const THUMB: u32 = 2;
 
-/// Number of shared slots of A32 operations, which the physical address selects; a power of two.
+/// Number of shared slots of A32 operations, a power of two. The physical address selects the slot.
 const SHARED: usize = 32768;
 /// Number of shared slots of Thumb operations.
 const SHARED_THUMB: usize = 2048;
@@ -35,9 +35,9 @@ fn shared_slots(pa: Pa, shared: usize) -> [usize; 2] {
     [first % shared, (first + apart) % shared]
 }
 
-/// Location of a line's operations. A lookup checks hints first; they have no effect on the model. A hint holds three
-/// fields, from bit 0 up: the MVA of the line, the generation, and the slot of the line's operations. The low bits of
-/// the MVA hold the valid bit and the state, A32 or Thumb, to which the slot belongs.
+/// Location of a line's operations. A lookup checks the hints first. Hints have no effect on the model. A hint holds
+/// three fields, from bit 0 up: the MVA of the line, the generation, and the slot of the line's operations. The low
+/// bits of the MVA hold the valid bit and the state, A32 or Thumb, to which the slot belongs.
 type Hint = u64;
 /// Unit of the generation field.
 const GENERATION: Hint = 1 << 32;

@@ -2,8 +2,8 @@
 //! Serialisation of state, for snapshots.
 //!
 //! Only state is saved. The values that the constructor sets are not saved, so [`State::restore`] needs an object that
-//! was constructed the same way. [`state!`](crate::state!) lists every field of a type, saved or not. A new field
-//! therefore does not compile until its author has decided whether to save it.
+//! was constructed with equal arguments. [`state!`](crate::state!) lists every field of a type, saved or not. A new
+//! field therefore does not compile until its author has decided whether to save it.
 
 use std::collections::VecDeque;
 
@@ -84,8 +84,8 @@ const TOO_SHORT: Damaged = Damaged("it is too short");
 ///
 /// - `state!(Type: saved, fields; others)` is for a struct.
 /// - `state!(enum Type: Variants)` is for an enumeration whose variants have no fields.
-/// - `state!(Type<B: Bound>: fields; others => method)` also calls a method after the restore, to check the
-///   fields or to rebuild the others.
+/// - `state!(Type<B: Bound>: fields; others => method)` also calls a method after the restore. The method checks the
+///   saved fields or rebuilds the others.
 #[macro_export]
 macro_rules! state {
     (enum $type:ident: $($variant:ident),*) => {

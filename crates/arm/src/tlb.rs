@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TLBs. One kind has sets of ways and, in addition, fully associative lockdown entries. The other kind has one set,
-//! which is replaced round robin from a base up, and a preserve bit in each entry (`DDI0184B 2.3.14`). Tags are
-//! modified virtual addresses.
+//! TLBs. One kind of TLB has sets of ways and, in addition, fully associative lockdown entries. The other kind has one
+//! set and a preserve bit in each entry. Its entries are replaced round robin from a base up (`DDI0184B 2.3.14`). Tags
+//! are modified virtual addresses.
 //!
 //! The manual does not document the index of the TLB with 32 sets. Here it is MVA[16:12] for pages and MVA[24:20] for
 //! sections, and the ways of a set are replaced in turn (docs/understand/LIMITS.md). With [`Victims::Late`], a walk
-//! fills an empty way first; without an empty way, it fills the way that was filled last.
+//! fills an empty way. If there is none, it fills the way that was filled last.
 
 use core::ops::Range;
 
@@ -29,7 +29,8 @@ pub struct Organisation {
 const BASED: usize = 64;
 
 impl Organisation {
-    /// Describes a TLB with `sets` of `ways`, which walks fill, and `lockdown` entries, which only lockdown fills.
+    /// Describes a TLB with `sets` of `ways` and with `lockdown` entries. Walks fill the sets; only lockdown fills the
+    /// lockdown entries.
     ///
     /// # Panics
     ///
@@ -122,7 +123,7 @@ pub struct Entry {
     pub domain: u8,
     /// C in bit 1, B in bit 0, XScale's X in bit 2.
     pub cb: u8,
-    /// Whether a section descriptor loaded the entry; decides the fault codes.
+    /// Whether a section descriptor loaded the entry. The fault codes depend on this.
     pub section: bool,
     /// Whether the preserve bit was set when the entry was loaded, in a TLB with a base.
     preserved: bool,
@@ -384,8 +385,8 @@ impl Tlb {
                 let filled_last = if victim == base { last } else { victim - 1 };
                 empty.unwrap_or(filled_last)
             }
-            // Software has set the counter if it is below the base or if the entry is to be locked. Its entry is then
-            // replaced.
+            // If the counter is below the base, or the entry is to be locked, software has set the counter. The entry
+            // at the counter is then replaced.
             _ => victim,
         };
         let next = if n == last { base } else { n + 1 };
@@ -405,17 +406,17 @@ impl Tlb {
     }
 
     /// Invalidates the first entry, from number `from` on, that covers `mva`. Returns its number. Several entries may
-    /// cover `mva`: lockdown entries (`DDI0198D 2.3.11`), and copies of a large page, one in each set into which a walk
-    /// has loaded it.
+    /// cover `mva`: lockdown entries (`DDI0198D 2.3.11`) and copies of a large page. Each set into which a walk has
+    /// loaded the large page has a copy.
     pub fn invalidate(&mut self, mva: Mva, from: usize) -> Option<usize> {
         let found = self.entries[from..].iter().position(|e| e.matches(mva))?;
         self.entries[from + found] = Entry::default();
         Some(from + found)
     }
 
-    /// Begins to lock the next entry that is loaded. This entry is the first one above the locked entries, and never
-    /// the last entry of the TLB. [`Tlb::end_lock`] then leaves the counter at the last entry (IXP42X 3.1.3.3,
-    /// 3.1.3.4).
+    /// Begins to lock the next entry that is loaded. The entry is the first one above those that are already locked.
+    /// The last entry of the TLB is never locked. [`Tlb::end_lock`] then leaves the counter at the last entry (IXP42X
+    /// 3.1.3.3, 3.1.3.4).
     pub fn begin_lock(&mut self) -> Lock {
         let base = self.lockdown >> 26;
         let locks = base < self.organisation.last();

@@ -11,11 +11,11 @@
 //! Manuals do not publish the random sequence. The model uses a 16-bit maximal-length LFSR that starts from a seed and
 //! steps at each fill.
 //!
-//! [`Victims::Late`] does not model silicon. It keeps old lines in order to expose missing maintenance, because only
-//! old lines do harm. A fill takes an empty way if there is one. Otherwise, it prefers clean lines to dirty ones, and
-//! among equal lines takes the one that was filled last. Up to three lines of a set then stay until an operation
-//! invalidates them, and dirty data stays out of memory until software cleans it. There is no random choice, so the run
-//! does not depend on a seed.
+//! [`Victims::Late`] does not model silicon. It keeps old lines as long as possible, because missing maintenance does
+//! harm only through old lines. A fill takes an empty way if there is one. Otherwise, it prefers clean lines to dirty
+//! ones, and among equal lines takes the one that was filled last. Up to three lines of a set then stay until an
+//! operation invalidates them. Dirty data does not reach memory until software cleans it. There is no random choice, so
+//! the run does not depend on a seed.
 
 use crate::config::Victims;
 use crate::state::Damaged;

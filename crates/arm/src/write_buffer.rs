@@ -6,9 +6,9 @@
 //!
 //! Entries hold their data and reach memory when the bus is free. Until then, memory holds old data. A data read that
 //! overlaps a pending write waits for the write. Table walks and instruction fetches do not check the buffer: software
-//! must drain it (`DDI0198D 2.3.8, 9.2.2`), and Linux does.
+//! must drain it (`DDI0198D 2.3.8, 9.2.2`). Linux does.
 //!
-//! Time is settled lazily: each call first issues the writes that have begun by the time of the call.
+//! Pending writes are issued lazily: each call first issues the writes that have begun by the time of the call.
 
 use crate::addr::Pa;
 use crate::bus::{BurstTime, Bus, BusError, Width};

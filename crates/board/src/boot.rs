@@ -229,8 +229,8 @@ fn segments<'a>(elf: &Elf<'a>, name: &str, shift: u32) -> Vec<Piece<'a>> {
 }
 
 impl LinuxBoot {
-    /// Returns the number of bytes, from the start of RAM, that the kernel uses: all RAM of the board, or less with
-    /// `mem=`.
+    /// Returns the number of bytes, from the start of RAM, that the kernel uses. Without `mem=`, the kernel uses all
+    /// RAM of the board.
     ///
     /// # Errors
     /// Fails when the command line names RAM that the board does not have.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A complete board: core, bus, devices and loaded files. It runs in board time.
+//! A complete board: core, bus, devices and loaded files. The board runs in board time.
 //!
 //! Equal specs, boots and calls give equal bytes, cycles and memory. `clone()` forks a machine. A snapshot holds the
 //! complete state of a machine as bytes.

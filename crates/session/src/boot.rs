@@ -270,7 +270,8 @@ impl Prepared {
     }
 }
 
-/// Appends an archive to another. The kernel unpacks both, and expects each to begin at a multiple of four bytes.
+/// Appends an archive to another. The kernel unpacks both archives, and expects each archive to begin at a multiple of
+/// four bytes.
 fn append(archives: &mut Vec<u8>, another: &[u8]) {
     if !another.is_empty() {
         archives.resize(archives.len().next_multiple_of(4), 0);
@@ -278,7 +279,7 @@ fn append(archives: &mut Vec<u8>, another: &[u8]) {
     }
 }
 
-/// Returns whether a kernel's name is a path: it is absolute, begins with a dot, or names a file.
+/// Returns whether a kernel's name is a path. A path is absolute, begins with a dot, or names a file.
 pub fn is_path(kernel: &str) -> bool {
     let path = Path::new(kernel);
     path.is_absolute() || kernel.starts_with('.') || path.is_file()

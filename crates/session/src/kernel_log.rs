@@ -26,7 +26,7 @@ const LIMIT_S: f64 = 20.0;
 /// Returns the kernel's last lines since a command was typed at `from`, in seconds since power-on. Returns no lines if
 /// the guest cannot read the log.
 pub fn since<B: BoardBus>(session: &mut Session<B>, from: f64) -> Vec<String> {
-    // The uptime command is typed in the same way as the user's command, so both start equally late.
+    // The uptime command is typed like the user's command, so both start equally long after they are typed.
     let ago = session.seconds() - from;
     let output =
         output_of(session, UPTIME).and_then(|uptime| Ok((uptime, output_of(session, RECORDS)?)));

@@ -3,8 +3,9 @@
 //! everything is unpacked, the archive itself stays in RAM, too.
 //!
 //! A root file system is a tmpfs unless the command line selects another type. A tmpfs holds at most half of the pages
-//! that the kernel and the archive leave free (Linux mm/shmem.c, `shmem_default_max_blocks`). A larger root file system
-//! is given to the kernel compressed and goes into a ramfs, which may use all pages (init/do_mounts.c, `init_rootfs`).
+//! that the kernel and the archive leave free (Linux mm/shmem.c, `shmem_default_max_blocks`). If a root file system is
+//! larger, the kernel gets it compressed and unpacks it into a ramfs, which may use all pages (init/do_mounts.c,
+//! `init_rootfs`).
 
 use std::io::Write as _;
 use std::path::Path;

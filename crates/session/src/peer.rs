@@ -34,7 +34,7 @@ const BOARD_PORT: u16 = 7000;
 /// UDP port from which the host sends commands.
 const HOST_PORT: u16 = 7001;
 
-/// A device outside the board. It acts at times that it chooses, and when a frame arrives.
+/// A device outside the board. The device acts at times that it chooses, and when a frame arrives.
 pub trait Peer {
     /// Returns the time of the next action if no frame arrives, in nanoseconds since power-on.
     fn next_ns(&self) -> u64;

@@ -2,8 +2,8 @@
 //! Runs the kernels and files of our boards in QEMU, on the machine that the board's machine file names. QEMU models
 //! FCSE, but no caches.
 //!
-//! Each instruction takes a fixed virtual time (`-icount`), so the guest's time does not depend on the host, as on our
-//! boards.
+//! Each instruction takes a fixed virtual time (`-icount`). As on our boards, the guest's time therefore does not
+//! depend on the host.
 
 use std::fs;
 use std::io::{Read as _, Write as _};

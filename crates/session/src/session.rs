@@ -377,7 +377,7 @@ impl<B: BoardBus> Session<B> {
     }
 }
 
-/// Handler of a session's stops: takes the pins' edges, and lets the peer and the keeper act.
+/// Handler of a session's stops. It takes the pins' edges, and lets the peer and the keeper act.
 struct Attached<'a, B: BoardBus> {
     pins: Option<&'a mut Pins>,
     peer: Option<&'a mut dyn Peer>,

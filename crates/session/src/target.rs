@@ -67,8 +67,8 @@ pub struct Target {
     pub victims: String,
 }
 
-/// A user's command and its standard input. All verbs type a command in one way, so that it takes equal cycles
-/// everywhere.
+/// A user's command and its standard input. All verbs type a command in one way, so that a command takes equal cycles
+/// under every verb.
 pub struct Given {
     /// Command line for the guest's shell, with the redirection of standard input.
     pub line: String,

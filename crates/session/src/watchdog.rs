@@ -30,7 +30,7 @@ pub enum Over {
     Panic,
     /// The guest halted.
     Halted,
-    /// The guest powered down; the board has no power switch.
+    /// The guest powered down, but the board has no power switch.
     PoweredDown,
     /// The core executes instructions that have no effect.
     Still,
@@ -58,8 +58,8 @@ impl Over {
 
 /// Checks a machine from time to time.
 pub struct Watchdog {
-    /// Length of the console's log, number of cycles spent waiting for interrupts, and board time of the last change of
-    /// either.
+    /// Length of the console's log, number of cycles spent waiting for interrupts, and board time at which one of these
+    /// two last changed.
     said: ((usize, u64), f64),
     /// Number of exceptions at the last change of `said`.
     exceptions: u64,

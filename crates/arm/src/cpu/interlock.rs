@@ -46,8 +46,8 @@ impl Interlock {
         Interlock((self.0 >> 48) * 0x1_0001_0001)
     }
 
-    /// Whether all pending results are loaded words. In this usual case the next instruction waits one cycle, whichever
-    /// stage needs the word, and later instructions do not wait.
+    /// Whether all pending results are loaded words. In this usual case, the next instruction waits one cycle if any of
+    /// its stages needs the word. Later instructions do not wait.
     #[inline(always)]
     fn is_of_words(self) -> bool {
         self.0 & !(0xffff << 32) == 0

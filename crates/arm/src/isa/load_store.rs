@@ -194,7 +194,7 @@ fn execute_slowly<B: Bus, const WHAT: u32, const INDEX: u32>(cpu: &mut Cpu<B>, o
     finish::<B, INDEX>(cpu, insn, moved, loaded, is_late(WHAT) || va & 3 != 0);
 }
 
-/// Completes an access that did not fault: write-back and result.
+/// Completes an access that did not fault: writes back the base, and writes the result.
 #[inline(always)]
 fn finish<B: Bus, const INDEX: u32>(
     cpu: &mut Cpu<B>,
@@ -212,7 +212,7 @@ fn finish<B: Bus, const INDEX: u32>(
     }
 }
 
-/// Whether the result has one more cycle of latency than a word on an ARM9.
+/// Whether the latency of the result is one cycle longer than that of a word on an ARM9.
 const fn is_late(what: u32) -> bool {
     what == what::LOAD_BYTE || what == what::LOAD_LATE_WORD
 }

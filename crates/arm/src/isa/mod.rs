@@ -70,7 +70,8 @@ pub(crate) use table::DecodeTable;
 /// `cpu.r[15]` reads as in the architecture.
 pub type Exec<B> = fn(&mut Cpu<B>, Op<B>);
 
-/// A decoded instruction: two machine words. They are passed in registers and kept in the slot of the I-cache line.
+/// A decoded instruction: two machine words. Functions pass these words in registers. The slot of the I-cache line
+/// keeps them.
 pub struct Op<B: Bus> {
     /// Function that executes the instruction.
     pub(crate) exec: Exec<B>,
@@ -151,7 +152,7 @@ impl<B: Bus> Op<B> {
     }
 
     /// Whether the operation is an A32 branch that checks its condition itself (`branch.rs`). Thumb operations never
-    /// match: their words have the condition "always", or are short distances.
+    /// match, because their words have the condition "always" or are short distances.
     pub(crate) fn is_conditional_branch(self) -> bool {
         self.insn() & 0x0f00_0000 == 0x0a00_0000 && self.insn() >> 28 < ALWAYS
     }
@@ -189,7 +190,7 @@ impl Version {
     }
 }
 
-/// One encoding: the part of a row that does not depend on the bus.
+/// An encoding: the part of a row that does not depend on the bus.
 pub(crate) struct Encoding {
     pub(crate) name: &'static str,
     pub(crate) version: Version,
@@ -249,7 +250,7 @@ fn all_a32() -> impl Iterator<Item = &'static Encoding> {
 
 /// Returns name and bit pattern of every Thumb or A32 encoding, for tests that generate random instructions. The list
 /// includes encodings of later architecture versions, and those that only this core has. In a pattern, letters and `-`
-/// stand for bits that vary; a leading `cccc` is the condition.
+/// stand for bits that vary. A leading `cccc` is the condition.
 pub fn encodings(
     thumb: bool,
     core: &Core,

@@ -32,7 +32,7 @@ rows! {
     ("SMUL", V5E, "cccc00010110dddd----ssss1yx0mmmm", half, "smul{x}{y}{c} {d}, {m}, {s}");
 }
 
-// In this class, Rd (or RdHi) is where other classes have Rn, and the accumulator (or RdLo) is where they have Rd.
+// In this class, Rd (or RdHi) has the place of Rn in other classes. The accumulator (or RdLo) has the place of Rd.
 
 pub(super) fn mul<B: Bus, const ACCUMULATE: bool>(insn: u32, core: &Core) -> Op<B> {
     let mut uses = 1 << rm(insn) | 1 << rs(insn);
@@ -73,8 +73,8 @@ fn taken<const HOW: u32>(factor: u32, signed: bool) -> u64 {
     }
 }
 
-/// Cycles that the multiplier takes for its second factor: one for each significant byte, at least one. Upper bytes are
-/// not significant if they only repeat the sign or, for unsigned long products, are zero.
+/// Cycles that the multiplier takes for its second factor. It takes one cycle for each significant byte, and at least
+/// one. Upper bytes are not significant if they only repeat the sign or, for unsigned long products, are zero.
 fn iterations(factor: u32, signed: bool) -> u64 {
     let folded = if signed {
         factor ^ ((factor as i32) >> 31) as u32

@@ -5,7 +5,7 @@
 
 use super::{bit, rd, rm, rn, rs};
 
-/// Registers that an A32 instruction reads, as sets of bits, by the stage that needs them.
+/// Registers that an A32 instruction reads. Each field has the registers that one stage needs, as a set of bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Operands {
     /// Needed at the start of Execute.
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn every_register_that_is_used_is_needed_early_or_late() {
-        // A use of a word that was just loaded always costs a cycle, whichever stage needs the word.
+        // A use of a word that was just loaded costs a cycle in every stage.
         let cpu = machine();
         let needs = |op: Op<TestBus>| match with_late_ones(op.insn()) {
             Some(operands) => operands.early | operands.accumulated | operands.stored,

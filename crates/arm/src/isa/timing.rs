@@ -2,7 +2,7 @@
 //! Issue cycles of instructions, and differences in a core's behaviour. Each core's folder in `model/` has
 //! the values.
 //!
-//! Memory time is not included here; accesses add it. `docs/understand/TIMING.md` compares all times with the manuals.
+//! Memory time is not included; the accesses add it. `docs/understand/TIMING.md` compares all times with the manuals.
 //! The tests are in `tests/cycles/`.
 
 /// Issue cycles of a core's instructions.
@@ -86,13 +86,13 @@ pub struct Behaviour {
     pub late_failure: bool,
     /// A branch target buffer predicts B and BL of A32.
     pub predicts_branches: bool,
-    /// Results of MRC and SWP are available when the instruction ends, and the result of MRS one cycle later. On other
-    /// cores, the result of MRS is available when the instruction ends, and the results of MRC and SWP one cycle later.
+    /// The results of MRC and SWP are available when the instruction ends. The result of MRS is available one cycle
+    /// later. On other cores, MRC and SWP have the later results, and MRS has the earlier one.
     pub slow_moves: bool,
     /// PLD fills a D-cache line in the background.
     pub preload_fills: bool,
-    /// Pages choose whether a store that misses fills a line (write allocation), and whether lines of the page go into
-    /// the mini data cache.
+    /// The attributes of a page decide whether a store that misses fills a line (write allocation), and whether the
+    /// page's lines go into the mini data cache.
     pub page_fill_policies: bool,
     /// An uncached read waits until the write buffer is empty.
     pub uncached_reads_fence: bool,

@@ -2,8 +2,8 @@
 //! Support for debuggers: memory as the core sees it, and watchpoints.
 //!
 //! Reads and watchpoints change no result and no cycle. While a watchpoint is set, translations stay out of the fast
-//! table, so that every data access takes the slow path and is compared there. Without watchpoints, this support costs
-//! no host time.
+//! table. Every data access therefore takes the slow path, which compares it with the watchpoints. Without watchpoints,
+//! this support costs no host time.
 
 use crate::addr::{Mva, Pa, Va};
 use crate::bus::{Bus, Width};

@@ -107,8 +107,8 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Corrects the FAR after an external abort within a transfer of several words. The FAR becomes the address of the
-    /// last word, or of the last word below the 1 KB boundary that the transfer crosses after the abort (`DDI0198D
-    /// 3.3.1`).
+    /// last word. If the transfer crosses a 1 KB boundary after the abort, it becomes the address of the last word
+    /// below that boundary (`DDI0198D 3.3.1`).
     #[cold]
     fn aborted_within(&mut self, last: u32, aborted: Aborted) -> Aborted {
         if Fault::is_external(self.cp15.dfsr) {

@@ -126,8 +126,8 @@ pub(crate) static SPLIT: Core = Core {
     ..ARM926EJS
 };
 
-/// A core with the ARM920T's caches, TLBs and bus, and with the ARM926EJ-S's CP15, so that the test programs of the
-/// ARM926EJ-S run on it.
+/// A core with the caches, TLBs and bus of the ARM920T and the CP15 of the ARM926EJ-S. The test programs of the
+/// ARM926EJ-S run on this core.
 #[cfg(test)]
 pub(crate) static FROM_BASE: Core = Core {
     ways: ARM920T.ways,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The amount of RAM that a kernel uses: all RAM of the board, or the amount that `mem=` on its command line gives
-//! (Linux arch/arm/kernel/setup.c, `early_mem`).
+//! The amount of RAM that a kernel uses. `mem=` on the kernel's command line sets the amount; without it, the kernel
+//! uses all RAM of the board (Linux arch/arm/kernel/setup.c, `early_mem`).
 
 /// Returns the bytes that the kernel uses, counted from the start of RAM. The board has `size` bytes at `base`.
 ///

@@ -58,7 +58,7 @@ impl Pins {
     }
 }
 
-/// An instrument. It gets the time, the pins and their edges, and nothing else.
+/// An instrument on the board's pins. It gets only the time, the pins and their edges.
 ///
 /// ```
 /// use board::bus::Edge;
@@ -84,7 +84,7 @@ impl Pins {
 /// }
 /// ```
 pub trait Instrument {
-    /// Returns the core cycle at which the instrument next drives a pin; `u64::MAX` for never.
+    /// Returns the core cycle at which the instrument next drives a pin, or `u64::MAX` for never.
     fn deadline(&self) -> u64 {
         u64::MAX
     }
@@ -114,7 +114,7 @@ pub(crate) struct Driven {
     pub level: bool,
 }
 
-// Instruments are not saved: a machine with instruments has no snapshot.
+// Instruments are not saved, because a machine with instruments has no snapshot.
 arm::state!(Bench: pins; generators, scopes);
 
 impl Bench {

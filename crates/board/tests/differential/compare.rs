@@ -58,8 +58,8 @@ fn cause(code: u32) -> &'static str {
     }
 }
 
-/// Returns the required result. This is QEMU's result, corrected where the manual says otherwise and the manual's
-/// result can be computed.
+/// Returns the required result. This is QEMU's result. If the manual requires another result that can be computed, the
+/// manual's result replaces QEMU's.
 fn reference(
     layout: &Layout,
     image: &Image,

@@ -329,7 +329,7 @@ impl Generator<'_> {
         }
         let guard = at < crate::layout::SLOTS_BYTES - 8;
         if guard {
-            // In guards of the other instruction set, code runs at most to the next slot or page.
+            // Code that enters guards of the other instruction set runs at most to the next slot or page.
             return jump.thumb || at < 0x2000;
         }
         let mva = layout.mva(jump.raw);

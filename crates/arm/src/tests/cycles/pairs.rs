@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Interlocks: every kind of result, used by every kind of operand. The operand is in the next instruction, in the one
-//! after that, or in an instruction that follows a longer one. The result is in r8.
+//! Interlocks between every kind of result and every kind of operand. The operand is in the next instruction, in the
+//! second instruction after the result, or in an instruction that follows a longer one. The result is in r8.
 
 use super::*;
 

@@ -19,8 +19,8 @@
 //! | the third fetch after the first of two PID writes is under that PID | seed 0 | reference |
 //! | a page with unequal permissions enters the TLB by the quarter | seed 0 | reference |
 //!
-//! 200 programs execute 950,000 instructions. A third of these jump, mostly to another page. 8 % access memory, 3 %
-//! write CP15, and 9 % are zeros, which do nothing. An interrupt or abort follows one instruction in 6.
+//! 200 programs execute 950,000 instructions. A third of these instructions jump, mostly to another page. 8 % access
+//! memory, 3 % write CP15, and 9 % are zeros, which do nothing. An interrupt or abort follows one instruction in 6.
 
 mod bus;
 mod charges;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Follows a core instruction by instruction. Checks the PID under which each instruction was fetched, the translation
-//! of its accesses, and the reasons for its aborts against the reference.
+//! Follows a core instruction by instruction. Checks against the reference: the PID under which each instruction was
+//! fetched, the translations of its accesses, and the reasons for its aborts.
 //!
-//! Three instructions are in the pipeline. A PID write therefore affects the third instruction after it, or the next
-//! one if a branch or an exception flushes the pipeline (`DDI0198D 2.3.13`). The translation of a line holds while its
-//! instructions execute (docs/understand/LIMITS.md).
+//! Three instructions are in the pipeline. A PID write therefore first affects the third instruction after the write.
+//! If a branch or an exception flushes the pipeline, it affects the next instruction (`DDI0198D 2.3.13`). The
+//! translation of a line holds while its instructions execute (docs/understand/LIMITS.md).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

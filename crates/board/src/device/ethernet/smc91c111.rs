@@ -250,7 +250,7 @@ impl Smc91c111 {
             (0, 0xa) => self.rpcr,
             (0, 0xc) => 0,
             (1, 0x0) => self.config,
-            // The base in the EEPROM is 0: the board's decoder selects the chip.
+            // The base in the EEPROM is 0, because the board's decoder selects the chip.
             (1, 0x2) => 1,
             (1, 0x4..=0x8) => {
                 let n = (half - 4) as usize;

@@ -11,7 +11,7 @@
 //! `boot_baud` (default 115200) is the rate at which the boot loader has left the part running; 0 means the reset
 //! state.
 //!
-//! Outputs: 0 = UARTINTR. No inputs. Clock: UARTCLK, 24 MHz unless the machine file gives another.
+//! Outputs: 0 = UARTINTR. No inputs. Clock: UARTCLK at 24 MHz, unless the machine file gives another rate.
 
 use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;

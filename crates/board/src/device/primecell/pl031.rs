@@ -4,7 +4,7 @@
 //! Value: `epoch` is the number of seconds since 1970 at power-on (default 1700000000). The default is fixed, so that
 //! runs are repeatable.
 //!
-//! Outputs: 0 = RTCINTR. No inputs. Clock: CLK1HZ, 1 Hz unless the machine file gives another.
+//! Outputs: 0 = RTCINTR. No inputs. Clock: CLK1HZ at 1 Hz, unless the machine file gives another rate.
 
 use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
