@@ -85,7 +85,7 @@ pub trait Bus: 'static {
     }
 
     /// Receives `cycles` that were charged to `cause`; a negative number is a refund. The cycles belong to the
-    /// instruction of the last [`Event::Fetch`]. The only exception is an instruction fetch: its cycles are reported
+    /// instruction of the last [`Event::Fetch`]. The only exception is an instruction fetch, whose cycles are reported
     /// before its `Event::Fetch`. Called only if [`Bus::OBSERVED`] is true.
     fn spent(&mut self, _cause: Cause, _cycles: i64) {}
 
@@ -112,7 +112,8 @@ pub trait Bus: 'static {
     fn advance(&mut self, now: u64) -> Signals;
 
     /// Returns the latest cycle at which the core must call [`Bus::advance`] again. If that cycle is not in the future,
-    /// the core calls at once. The core asks after every access that may have reached a device.
+    /// the core calls `advance` at once. After every access that may have reached a device, the core asks for this
+    /// cycle.
     fn next_event(&self) -> u64;
 
     /// Reads memory without time or side effects, for debuggers, hashes and disassembly. Returns `None` for devices and

@@ -216,7 +216,8 @@ impl<B: Bus> Cpu<B> {
         }
         self.horizon = limit.min(self.bus.next_event());
         // While an instruction executes, the second instruction after it is fetched. After a PID write, instructions in
-        // the pipeline have different PIDs. Until they have executed, the loop executes one instruction at a time.
+        // the pipeline have different PIDs. Until the old instructions have executed, the loop executes one instruction
+        // at a time.
         let (from, pid) = (self.pc, self.cp15.pid);
         let old_pid = self.fcse.fetched_under_old_pid();
         if old_pid {
@@ -261,8 +262,8 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Updates everything that depends on mode, T, I and F: the privilege of accesses, the sampling of interrupts, and
-    /// the instruction set state. Must be called after each change of these bits. Masking interrupts needs no call.
-    /// Unmasking them while none is pending needs no call either, because the bus announces a new interrupt.
+    /// the instruction set state. Must be called after each change of the mode, T, I or F. Masking interrupts needs no
+    /// call. Unmasking them while none is pending needs no call either, because the bus announces a new interrupt.
     pub(crate) fn context_changed(&mut self) {
         let privileged = self.control & psr::MODE != 0x10;
         if privileged != self.memory.privileged() {

@@ -5,8 +5,8 @@
 //! two dirty bits, one for each half of 16 bytes. Read misses allocate a line. XScale also allocates on write misses in
 //! pages with write allocation. XScale also has a CP15 operation that allocates a line without reading memory.
 //!
-//! XScale also has a mini data cache. In the vectors here, its lines follow the lines of the main cache. The page
-//! decides which of the two caches is filled. A lookup searches both.
+//! XScale also has a mini data cache. In the vectors of [`DCache`], the mini data cache's lines follow the lines of the
+//! main cache. The page decides which of the two caches is filled. A lookup searches both.
 
 use crate::addr::{Mva, Pa};
 use crate::config::{CacheGeometry, Victims};

@@ -26,8 +26,8 @@ const SHARED: usize = 32768;
 /// Number of shared slots of Thumb operations.
 const SHARED_THUMB: usize = 2048;
 
-/// The two shared slots for the line at `pa`. In A32, lines that are 1 MB apart have the same first slot, but different
-/// second slots.
+/// The two shared slots for the line at `pa`. In A32, lines that are 1 MB apart share the first slot, but have
+/// different second slots.
 #[inline]
 fn shared_slots(pa: Pa, shared: usize) -> [usize; 2] {
     let first = pa.0 as usize / 32;

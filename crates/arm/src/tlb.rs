@@ -3,9 +3,9 @@
 //! set and a preserve bit in each entry. Its entries are replaced round robin from a base up (`DDI0184B 2.3.14`). Tags
 //! are modified virtual addresses.
 //!
-//! The manual does not document the index of the TLB with 32 sets. Here it is MVA[16:12] for pages and MVA[24:20] for
-//! sections, and the ways of a set are replaced in turn (docs/understand/LIMITS.md). With [`Victims::Late`], a walk
-//! fills an empty way. If there is none, it fills the way that was filled last.
+//! The manual does not document the index of the TLB with 32 sets. In this model, the index is MVA[16:12] for pages and
+//! MVA[24:20] for sections. The ways of a set are replaced in turn (docs/understand/LIMITS.md). With [`Victims::Late`],
+//! a walk fills an empty way. If there is none, it fills the way that was filled last.
 
 use core::ops::Range;
 

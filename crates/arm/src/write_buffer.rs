@@ -236,7 +236,7 @@ impl Biu {
         }
     }
 
-    /// Issues all pending writes. Returns the time at which the bus has finished.
+    /// Issues all pending writes. Returns the time at which the bus is free again.
     pub fn drain<B: Bus>(&mut self, bus: &mut B, now: u64) -> u64 {
         while !self.is_empty() {
             self.write_next(bus);

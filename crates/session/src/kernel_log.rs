@@ -42,7 +42,7 @@ fn output_of<B: BoardBus>(session: &mut Session<B>, line: &str) -> Result<String
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Returns the text of the last records. The first of them is at most `ago_s` seconds older than the uptime.
+/// Returns the text of the last records. The first of these records is at most `ago_s` seconds older than the uptime.
 fn lines(uptime: &str, records: &str, ago_s: f64) -> Vec<String> {
     let Some(uptime) = uptime.split(' ').next().and_then(|s| s.parse::<f64>().ok()) else {
         return Vec::new();

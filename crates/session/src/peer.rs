@@ -78,7 +78,7 @@ pub struct Plan {
     pub question: Question,
     /// Bytes after the ICMP or UDP header.
     pub payload: usize,
-    /// Whether an answer triggers the next request at once. `interval_ns` then applies only if no answer comes.
+    /// Whether an answer triggers the next request at once. If so, `interval_ns` applies only when no answer comes.
     pub flood: bool,
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A booted board at its shell prompt. Commands go over the board's console. Instruments are connected to its pins and
-//! its network cable.
+//! A booted board at its shell prompt. Commands go over the board's console. Instruments are connected to the board's
+//! pins and network cable.
 
 use std::convert::Infallible;
 use std::fmt;

@@ -3,8 +3,8 @@
 //! seed boots only once, not for every command.
 //!
 //! The name of a snapshot is a hash of everything that the boot depends on. The file contains its name, and a hash of
-//! its content. If a snapshot is damaged or contains another name, a note says so, and the board boots instead. If the
-//! cache cannot be written, one note says so, and the work continues without snapshots.
+//! its content. If a snapshot is damaged or contains another name, the session prints a note and boots the board. If
+//! the cache cannot be written, the session prints one note and continues without snapshots.
 //!
 //! The file holds these parts, in this order: [`MAGIC`], [`FORMAT`], the length of the state, the name, a BLAKE3 hash
 //! of all other parts, and the state. Format and length are little-endian. The state is compressed as one LZ4 block.

@@ -226,7 +226,8 @@ impl Target {
             .transpose()
     }
 
-    /// Returns whether the root file system is ours. Its shell prints a marker when it is ready.
+    /// Returns whether the root file system is ours. The shell of our root file system prints a marker when it is
+    /// ready.
     pub fn has_our_root(&self) -> bool {
         self.initrd.is_none()
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Watchdog: detects that a guest will do nothing more. Either its kernel has said so, or the core is stuck in a loop
-//! inside its caches.
+//! Watchdog: detects that a guest will do nothing more. Either the guest's kernel has printed that it ended, or the
+//! core is stuck in a loop inside its caches.
 
 use arm::Counters;
 use board::{BoardBus, Machine};
 
 /// Longest board time in which a working core shows no sign of activity, in seconds. Linux takes a timer interrupt 100
-/// times per second. Its decompressor takes 3 s, and writes to memory all the time.
+/// times per second. Linux's decompressor takes 3 s, and writes to memory all the time.
 const STILL_S: f64 = 10.0;
 
 /// A line counts as a kernel's last line if nothing follows it for this board time, in seconds.

@@ -96,7 +96,7 @@ impl<B: Bus> Cpu<B> {
         // An undecoded operation comes here again after it is decoded.
         if self.interlock != Interlock::NONE && op.header() != 0 {
             if !self.interlock.is_of_words() {
-                // This is a tail call, so the loop keeps the next operation in registers.
+                // The call is a tail call, so the loop keeps the next operation in registers.
                 return self.wait_by_stage_and_execute(op);
             }
             self.stall(u64::from(op.uses_any_of(self.interlock.0)));

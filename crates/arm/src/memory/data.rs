@@ -36,7 +36,8 @@ impl<B: Bus> DescriptorRead for Walker<'_, B> {
 }
 
 impl<B: Bus> Cpu<B> {
-    /// Whether loads and stores may use [`crate::grants`]. They may not if an observer must see all accesses.
+    /// Whether loads and stores may use [`crate::grants`]. If an observer must see all accesses, grants must not be
+    /// used.
     pub(super) const GRANTS: bool = B::SHORTCUTS && !B::ACCESSES_OBSERVED;
 
     #[inline(always)]

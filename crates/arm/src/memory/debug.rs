@@ -98,9 +98,9 @@ impl<B: Bus> Cpu<B> {
             .or_else(|| self.bus.peek(pa))
     }
 
-    /// Writes a byte as a store of the core would, without time. If a D-cache line holds `mva`, writes the line, which
-    /// becomes dirty in a write-back page. Writes memory if the page is uncached or write-through. The I-cache does not
-    /// change. Returns false if nothing is mapped, or if there is no memory.
+    /// Writes a byte as a store of the core would, without time. If a D-cache line holds `mva`, writes to this line. In
+    /// a write-back page, the line becomes dirty. Writes memory if the page is uncached or write-through. The I-cache
+    /// does not change. Returns false if nothing is mapped, or if there is no memory.
     pub fn debug_write(&mut self, mva: Mva, value: u8) -> bool {
         let page = self.debug_page(mva);
         let shift = 8 * (mva.0 & 3);

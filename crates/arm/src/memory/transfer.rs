@@ -26,8 +26,8 @@ struct Run {
 enum Stored {
     /// Nothing: the caller stores the words one by one.
     Nothing,
-    /// The cache part is done. The words must still be stored to this page, bypassing the cache. The flag says whether
-    /// the line was missing.
+    /// The cache part is done. The words must still be stored to the page in the first field, bypassing the cache. The
+    /// flag says whether the line was missing.
     Past(Resolved, bool),
 }
 
@@ -107,7 +107,7 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Corrects the FAR after an external abort within a transfer of several words. The FAR becomes the address of the
-    /// last word. If the transfer crosses a 1 KB boundary after the abort, it becomes the address of the last word
+    /// last word. If the transfer crosses a 1 KB boundary after the abort, the FAR becomes the address of the last word
     /// below that boundary (`DDI0198D 3.3.1`).
     #[cold]
     fn aborted_within(&mut self, last: u32, aborted: Aborted) -> Aborted {

@@ -5,7 +5,7 @@ use super::{Bench, Generator, Pins, Pulses, Scope, ScopeSetup, SetupError};
 use crate::bus::SystemBus;
 use crate::link::{Frame, Link, Rate};
 
-/// Pins and the instruments on them. Code that has only the cables sees nothing else of the machine:
+/// Pins and the instruments on them. Code that gets only the cables has no access to the rest of the machine:
 ///
 /// ```
 /// fn look(cables: &board::instrument::Cables<'_>) -> bool {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instruments outside the board. They see and drive only the signals that a cable carries.
+//! Instruments outside the board. Instruments see and drive only the signals that a cable carries.
 //!
 //! An instrument knows the time, and the levels and edges of pins. It has no access to bus, memory or core. It is part
 //! of the machine's state, so a fork has a copy.

@@ -29,7 +29,7 @@ impl Branch {
     }
 }
 
-/// The buffer. It has no entries on cores without one.
+/// The branch target buffer. On cores without a branch target buffer, it has no entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Branches {
     entries: Box<[Branch]>,

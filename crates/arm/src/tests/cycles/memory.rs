@@ -102,7 +102,7 @@ fn uncached_reads_wait_for_the_bus_and_the_word() {
 #[test]
 fn uncached_fetches_come_four_words_at_a_time() {
     // DDI0198D 7.1 (read): a buffer of four words, which nonsequential fetches empty. The manual does not say how long
-    // the bus is busy. Here it is busy as long as for a line.
+    // the bus is busy. In the model, the bus is busy as long as for a line.
     let mut warm = board();
     warm.cpu.bus.put(COLD, &[0xe1a0_0000; 8]);
     warm.cpu.bus.put(COLD + 24, &[0xeaff_fffc]); // b .-8

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Comparison of the shortcuts with the definition. Random programs run on the core with its shortcuts and on the core
-//! without them, and the test compares the two step by step. It also compares the core without shortcuts with a
+//! without them, and the test compares the two step by step. The test also compares the core without shortcuts with a
 //! reference model of translation, which was written from the manual.
 //!
 //! `FUZZ_SEEDS=A..B` selects other programs, `FUZZ_HOURS=H` sets a time limit, and `FUZZ_REPLAY=FILE` runs a program

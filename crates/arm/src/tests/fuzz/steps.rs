@@ -3,7 +3,7 @@
 //! fetched, the translations of its accesses, and the reasons for its aborts.
 //!
 //! Three instructions are in the pipeline. A PID write therefore first affects the third instruction after the write.
-//! If a branch or an exception flushes the pipeline, it affects the next instruction (`DDI0198D 2.3.13`). The
+//! If a branch or an exception flushes the pipeline, the write affects the next instruction (`DDI0198D 2.3.13`). The
 //! translation of a line holds while its instructions execute (docs/understand/LIMITS.md).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

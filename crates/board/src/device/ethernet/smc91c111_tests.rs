@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the LAN91C111. They access the chip as Linux's smc91x driver does.
+//! Tests of the LAN91C111. The tests access the chip as Linux's smc91x driver does.
 
 use super::receive::RX_BAD_CRC;
 use super::*;
@@ -390,7 +390,7 @@ fn sent_with(tcr: u32, control: u32, frame: &[u8]) -> Sent {
     c.take_frames().remove(0)
 }
 
-/// NOCRC of TCR, and CRC of the control byte, which matters only with NOCRC.
+/// NOCRC of TCR, and CRC of the control byte. CRC has an effect only if NOCRC is set.
 #[test]
 fn without_a_checksum_of_the_chips_a_frame_ends_with_the_guests_own() {
     let plain = frame(ME, 60);

@@ -49,7 +49,7 @@ impl CfiFlash {
         CfiFlash { mode: Mode::Array }
     }
 
-    /// Returns the data of one chip at its word address.
+    /// Returns the data of one chip at a word address of this chip.
     fn chip(&self, word: u32) -> u32 {
         let table = |bytes: &[u8], from: u32| {
             let at = word.checked_sub(from)?;
