@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Choice of the victim: the way of a set that a fill replaces. SCTLR.RR selects pseudo-random or round robin.
 //!
-//! - [`Replacement::Ways`] (`DDI0198D 4.2`): one counter for each cache, which skips the ways that CP15 c9 (format C)
-//!   locks.
+//! - [`Replacement::Ways`] (`DDI0198D 4.2`): each cache has one counter. The counter skips the ways that CP15 c9
+//!   (format C) locks.
 //! - [`Replacement::FromBase`] (`DDI0184B 2.3.13`): one victim pointer for each segment. A fill replaces the way at the
 //!   pointer, then moves the pointer. The pointer stays between the base in CP15 c9 (format A) and the last way.
 //! - [`Replacement::Sets`] (IXP42X p. 56, 65, 72): one pointer for each set, always round robin, above the

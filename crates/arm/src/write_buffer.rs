@@ -42,7 +42,7 @@ impl Buffers {
         bursts: Bursts::Sizes,
     };
 
-    /// Four addresses, and 16 words at any of them, on another bus (`DDI0151C 4.5`).
+    /// Four addresses and 16 words, like [`Buffers::ARM926EJS`], but on ASB (`DDI0151C 4.5`).
     pub const ARM920T: Buffers = Buffers {
         bursts: Bursts::Sequential,
         ..Buffers::ARM926EJS

@@ -341,7 +341,7 @@ impl LinuxBoot {
             .map_err(|problem| self.dtb.error(format!("not a device tree: {problem}")))
     }
 
-    /// Checks that the tree is for this machine, if it names a machine.
+    /// If the tree names a machine, checks that it is this one.
     fn check_machine(&self, tree: &Tree, machine: &Peripherals) -> Result<(), BootError> {
         let Some(other) = tree.root.texts("compatible").next() else {
             return Ok(());

@@ -55,7 +55,7 @@ pub struct Console<'a, B: BoardBus, W> {
     pub machine: &'a mut Machine<B>,
     /// Handler of the board's stops.
     pub beside: W,
-    /// Core cycle that ends every wait, even one with a later limit.
+    /// Core cycle that ends every wait, even a wait with a later limit.
     pub stop_at: u64,
 }
 

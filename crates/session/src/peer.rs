@@ -68,7 +68,7 @@ pub enum Question {
 pub struct Plan {
     /// Time from one request to the next, in ns.
     pub interval_ns: u64,
-    /// Largest random deviation of that time, in both directions, in ns.
+    /// Largest random deviation of that time, shorter or longer, in ns.
     pub jitter_ns: u64,
     /// Seed of the deviations.
     pub seed: u64,
@@ -344,7 +344,7 @@ fn part(frame: &Frame) -> Option<Part> {
     }
 }
 
-/// Returns whether a program on the board sent the frame, not the kernel.
+/// Returns whether a program on the board, rather than the kernel, sent the frame.
 fn from_program(frame: &Frame) -> bool {
     let program = |part: Part| !part.asks && part.question == Question::Command;
     frame.way == Way::FromBoard && part(frame).is_some_and(program)

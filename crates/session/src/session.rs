@@ -89,7 +89,7 @@ impl Session {
         Session::at_prompt(Machine::new(seeded(board, seed), boot)?)
     }
 
-    /// Restores the machine `name`, if there is a snapshot of it. The machine may be at any cycle.
+    /// Restores the machine `name`, if it has a snapshot. The machine may be at any cycle.
     pub fn kept(
         snapshots: &Snapshots,
         name: &str,

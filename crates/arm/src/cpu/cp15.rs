@@ -221,7 +221,7 @@ impl<B: Bus> Cpu<B> {
         self.cp15.sctlr >> 13 & 1 != 0
     }
 
-    /// Whether bit 0 of a value loaded into the pc selects the Thumb state, as on ARMv5 with SCTLR.L4 clear.
+    /// Whether bit 0 of a value loaded into the pc selects the Thumb state. It does on ARMv5 while SCTLR.L4 is clear.
     pub(crate) fn loads_interwork(&self) -> bool {
         self.config.core.version > Version::V4 && self.cp15.sctlr >> 15 & 1 == 0
     }

@@ -90,7 +90,7 @@ impl<B: Bus> Cpu<B> {
         self.interlock = Interlock::NONE;
     }
 
-    /// Executes an operation that may have to wait for operands, or has a condition.
+    /// Executes an operation that has a condition or may have to wait for operands.
     #[inline(always)]
     pub(super) fn wait_and_execute(&mut self, op: Op<B>) {
         // An undecoded operation comes here again after it is decoded.
@@ -139,8 +139,8 @@ impl<B: Bus> Cpu<B> {
         self.wait_by_stage_and_execute_any(op);
     }
 
-    /// Executes any operation with pending results or operands of different stages. This is a separate function, so
-    /// that `wait_by_stage_and_execute` needs no stack frame.
+    /// Executes an operation when results are pending, or when its operands are needed in different stages. This is a
+    /// separate function, so that `wait_by_stage_and_execute` needs no stack frame.
     #[inline(never)]
     fn wait_by_stage_and_execute_any(&mut self, op: Op<B>) {
         let (pending, scoreboard) = (self.interlock, self.behaviour().scoreboard);

@@ -44,7 +44,7 @@ const MACHINES: &[(&str, &str)] = &[(
 pub struct SdramSpec {
     /// Time from the bus grant to the critical word when the row is open.
     pub first_word_row_hit_bus: u32,
-    /// Time from the bus grant to the critical word when another row or no row is open in the bank.
+    /// Time from the bus grant to the critical word when the row is not open.
     pub first_word_row_miss_bus: u32,
     /// Time of each further word of a burst. It may be a fraction.
     pub clk_per_word_bus: f64,

@@ -453,7 +453,7 @@ fn unaligned_word(view: &View) -> bool {
     unaligned && !view.aligned && unaligned_load(view).is_none()
 }
 
-/// Returns destination and address of an unaligned A32 LDR, which rotates the word on ARMv5 but not in QEMU.
+/// Returns destination and address of an unaligned A32 LDR. ARMv5 rotates the loaded word, but QEMU does not.
 pub fn unaligned_load(view: &View) -> Option<(usize, u32)> {
     let access = view.access()?;
     let load = !view.thumb && access.width == 4 && !access.multiple && !access.write;

@@ -42,7 +42,7 @@ pub struct ScopeTable {
     pub steps: Vec<Step>,
     /// Width of a pulse, in us.
     pub width_us: f64,
-    /// Largest random deviation of a pulse from its time, in both directions, in us.
+    /// Largest random deviation of a pulse from its time, early or late, in us.
     #[serde(default)]
     pub jitter_us: f64,
     /// Width of the screen, in us.

@@ -243,7 +243,7 @@ impl<B: Bus> Cpu<B> {
         let keep = walked && translated.is_ok();
         self.memory.end_tlb_lock(kind, lock, keep);
         if translated.is_err() {
-            // The entry that the walk loaded must not stay, because its use is not allowed.
+            // The entry that the walk loaded must not stay, because the entry does not allow the access.
             if walked {
                 let fetches = kind == Kind::Fetch;
                 let side = [TlbSide::Data, TlbSide::Instruction][usize::from(fetches)];

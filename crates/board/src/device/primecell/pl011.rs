@@ -122,7 +122,7 @@ impl Pl011 {
 
     /// Returns the core cycles of `bits` bit times, rounded up.
     fn bit_times(&self, bits: u64) -> u64 {
-        // A bit is 16 periods of the baud rate generator: 16 * divisor / 64 of UARTCLK.
+        // A bit takes 16 periods of the baud rate generator, which are 16 * divisor / 64 periods of UARTCLK.
         let n = u128::from(bits) * u128::from(self.divisor) * u128::from(self.clock.cpu_hz);
         n.div_ceil(4 * u128::from(self.clock.hz)) as u64
     }

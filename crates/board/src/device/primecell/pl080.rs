@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PL080 and PL081 DMA controllers (DDI 0196, DDI 0218): registers and identification only.
+//! PL080 and PL081 DMA controllers (DDI 0196, DDI 0218). Only registers and identification are modelled.
 //!
 //! The PL080 has eight channels, the PL081 two. No transfer is modelled. Enabling a channel and requesting a transfer
 //! by software are refused.
