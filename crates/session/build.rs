@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names the simulator by a hash of everything that a result depends on. These are the sources of the core, of the
-//! board, of this crate and of `results/src/runs`, and the locked versions of their packages. The name keeps runs of
-//! different simulators apart.
+//! Names the simulator by a hash of everything that a result depends on. A result depends on the sources of the core,
+//! of the board, of this crate and of `results/src/runs`, and on the locked versions of their packages. The name keeps
+//! runs of different simulators apart.
 
 mod source_hash;
 

@@ -58,14 +58,14 @@ pub struct Signals {
     pub irq: bool,
     /// Level of nFIQ; true means asserted.
     pub fiq: bool,
-    /// The host wants [`crate::Cpu::run`] to return now: a pin moved, or a model limit was reached.
+    /// The host wants [`crate::Cpu::run`] to return now, because a pin moved or a model limit was reached.
     pub attention: bool,
 }
 
 /// The memory system outside the core. `now` is always core cycles since power-on.
 ///
-/// The memory map may hold devices with side effects. Each transaction is therefore one call, made exactly once, in the
-/// order in which the core and its write buffer issue the transactions.
+/// The memory map may hold devices with side effects. Each transaction is therefore exactly one call. The calls are in
+/// the order in which the core and its write buffer issue the transactions.
 pub trait Bus: 'static {
     /// Whether the core reports its internal events to [`Bus::observe`]. If false, the reports are not
     /// compiled in.
@@ -74,9 +74,9 @@ pub trait Bus: 'static {
     /// Whether the core also reports loads and stores. If false, hits take the fast path.
     const ACCESSES_OBSERVED: bool = Self::OBSERVED;
 
-    /// Whether the core uses shortcuts that only make the host faster: grants, a table of checked translations, I-cache
-    /// hints, decoded operations, and several instructions between two checks of the horizon. Tests compare against a
-    /// core without shortcuts.
+    /// Whether the core uses shortcuts. They only make the host faster: grants, a table of checked translations,
+    /// I-cache hints, decoded operations, and several instructions between two checks of the horizon. Tests compare
+    /// against a core without shortcuts.
     const SHORTCUTS: bool = true;
 
     /// Receives an event inside the core. Called only if [`Bus::OBSERVED`] is true.
@@ -85,12 +85,12 @@ pub trait Bus: 'static {
     }
 
     /// Receives `cycles` that were charged to `cause`; a negative number is a refund. The cycles belong to the
-    /// instruction of the last [`Event::Fetch`]. The only exception is an instruction fetch: its cycles are reported
+    /// instruction of the last [`Event::Fetch`]. The only exception is an instruction fetch, whose cycles are reported
     /// before its `Event::Fetch`. Called only if [`Bus::OBSERVED`] is true.
     fn spent(&mut self, _cause: Cause, _cycles: i64) {}
 
     /// Makes one non-burst read. Returns the value and the duration in core cycles from the bus grant. The value is
-    /// zero-extended and is always in the low bits, whichever byte lanes the address selects.
+    /// zero-extended and is always in the low bits, regardless of the byte lanes that the address selects.
     fn read(&mut self, now: u64, pa: Pa, width: Width) -> Result<(u32, u32), BusError>;
 
     /// Makes one non-burst write. Returns the number of core cycles for which the bus is busy.
@@ -100,19 +100,20 @@ pub trait Bus: 'static {
     /// the word at the line's base address.
     fn read_line(&mut self, now: u64, pa: Pa, line: &mut [u32; 8]) -> Result<BurstTime, BusError>;
 
-    /// Makes a read burst of words that starts at the word-aligned `pa`: at most 16 words, within 1 KB. Uncached loads
-    /// use it.
+    /// Makes a read burst of words that starts at the word-aligned `pa`. A burst has at most 16 words and does not
+    /// cross 1 KB. Uncached loads use it.
     fn read_words(&mut self, now: u64, pa: Pa, words: &mut [u32]) -> Result<BurstTime, BusError>;
 
-    /// Makes a write burst of words that starts at the word-aligned `pa`: at most 16 words, within 1 KB. Write-backs
-    /// and stores use it. Returns the number of core cycles for which the bus is busy.
+    /// Makes a write burst of words that starts at the word-aligned `pa`. A burst has at most 16 words and does not
+    /// cross 1 KB. Write-backs and stores use it. Returns the number of core cycles for which the bus is busy.
     fn write_words(&mut self, now: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError>;
 
     /// Lets devices catch up to `now`. Returns the signals that they drive.
     fn advance(&mut self, now: u64) -> Signals;
 
     /// Returns the latest cycle at which the core must call [`Bus::advance`] again. If that cycle is not in the future,
-    /// the core calls at once. The core asks after every access that may have reached a device.
+    /// the core calls `advance` at once. After every access that may have reached a device, the core asks for this
+    /// cycle.
     fn next_event(&self) -> u64;
 
     /// Reads memory without time or side effects, for debuggers, hashes and disassembly. Returns `None` for devices and

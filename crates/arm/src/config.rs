@@ -31,7 +31,7 @@ pub enum Victims {
     /// The core's own policy. For the caches, SCTLR.RR selects between pseudo-random and round robin.
     #[default]
     Random,
-    /// A policy that no silicon has: lines and entries stay as long as possible, so that software meets stale ones.
+    /// No silicon has this policy. Lines and entries stay as long as possible, so that software meets stale data.
     Late,
 }
 
@@ -71,7 +71,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// If the core cannot have a cache of this size.
+    /// Fails if the core cannot have a cache of this size.
     pub fn new(
         core: &'static Core,
         icache: u32,

@@ -7,7 +7,7 @@
 pub struct CostTable {
     /// Cycles of synchronisation in each transaction, between the core's request and the bus grant.
     pub bus_sync: u32,
-    /// After the critical word, the pipeline waits for this share of the rest of a line fill, in 1/256.
+    /// Share of a line fill, in 1/256 of the time after the critical word, for which the pipeline also waits.
     pub tail_exposed_256: u32,
     /// Cycles of a translation-table walk in addition to its descriptor reads.
     pub walk_overhead: u32,

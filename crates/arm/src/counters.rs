@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Event counters of the core. They never influence the run.
+//! Event counters of the core. The counters never influence the run.
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -50,7 +50,7 @@ counters! {
     dcache_cleans,
     /// Half-lines of 16 bytes written back, by evictions and by CP15 operations.
     dcache_halves_written,
-    /// Cycles spent in CP15 cache operations: issue, test, waits for write-backs.
+    /// Cycles spent in CP15 cache operations, including issue, tests and waits for write-backs.
     cache_op_cycles,
     /// Test-and-clean operations executed.
     test_clean_ops,

@@ -15,8 +15,8 @@ use crate::model::{Behaviour, Timing};
 use crate::observe::Cause;
 use crate::psr::{self, Banks};
 
-/// Marker: the access faulted and the exception has been entered. The instruction must return at once and leave every
-/// register as it was (base-restored abort model).
+/// Marks that the access faulted and that the core has entered the exception. The instruction must return at once and
+/// leave every register as it was (base-restored abort model).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aborted;
 
@@ -99,7 +99,7 @@ pub struct Cpu<B: Bus> {
     pub bus: B,
 }
 
-/// Bit n of entry c: condition c passes if NZCV is n.
+/// Bit n of entry c is set if condition c passes when the flags NZCV are n.
 const CONDITIONS: [u16; 16] = {
     let mut table = [0u16; 16];
     let mut nzcv = 0;
@@ -135,7 +135,7 @@ const CONDITIONS: [u16; 16] = {
     table
 };
 
-/// Number of consecutive prefetch aborts that ends the run. No instruction executes between these aborts.
+/// The run ends after this number of prefetch aborts if no instruction executes between them.
 const ABORT_CHAIN_LIMIT: u32 = 8;
 
 impl<B: Bus> Cpu<B> {
@@ -215,8 +215,9 @@ impl<B: Bus> Cpu<B> {
             self.take_exception(Exception::Irq);
         }
         self.horizon = limit.min(self.bus.next_event());
-        // While an instruction executes, the second instruction after it is fetched. After a PID write, the loop
-        // therefore executes one instruction at a time.
+        // While an instruction executes, the second instruction after it is fetched. After a PID write, instructions in
+        // the pipeline have different PIDs. Until the old instructions have executed, the loop executes one instruction
+        // at a time.
         let (from, pid) = (self.pc, self.cp15.pid);
         let old_pid = self.fcse.fetched_under_old_pid();
         if old_pid {
@@ -260,9 +261,9 @@ impl<B: Bus> Cpu<B> {
         None
     }
 
-    /// Updates everything that depends on mode, T, I and F: privilege of accesses, sampling of interrupts, instruction
-    /// set state. Must be called after each change of these bits. Two changes need no call: masking interrupts, and
-    /// unmasking them while none is pending, because the bus announces a new interrupt.
+    /// Updates everything that depends on mode, T, I and F: the privilege of accesses, the sampling of interrupts, and
+    /// the instruction set state. Must be called after each change of the mode, T, I or F. Masking interrupts needs no
+    /// call. Unmasking them while none is pending needs no call either, because the bus announces a new interrupt.
     pub(crate) fn context_changed(&mut self) {
         let privileged = self.control & psr::MODE != 0x10;
         if privileged != self.memory.privileged() {
@@ -280,8 +281,8 @@ impl<B: Bus> Cpu<B> {
 
     /// The instruction loop: executes at least one instruction, then continues until the horizon.
     ///
-    /// The loop looks up the operation after the current one before it executes the current one. Usually the core
-    /// executes that operation next, so the host knows the target of its jump early.
+    /// Before the loop executes an operation, it looks up the operation at the next address. Usually the core executes
+    /// that operation next, so the host knows the target of its jump early.
     fn execute<const THUMB: bool>(&mut self) {
         let size = if THUMB { 2 } else { 4 };
         let mut count = 0;
@@ -368,7 +369,7 @@ impl<B: Bus> Cpu<B> {
         self.pc
     }
 
-    /// Continues at another address.
+    /// Makes the core continue at another address.
     pub fn set_pc(&mut self, pc: u32) {
         self.pc = pc & !1;
         self.refill_pipeline();
@@ -380,7 +381,7 @@ impl<B: Bus> Cpu<B> {
         if n == 15 { self.pc } else { self.r[n & 15] }
     }
 
-    /// Sets register `n` of the current mode. A write of register 15 continues at another address.
+    /// Sets register `n` of the current mode. A write of register 15 makes the core continue at another address.
     pub fn set_register(&mut self, n: usize, value: u32) {
         if n == 15 {
             self.set_pc(value);

@@ -5,8 +5,8 @@
 //! two dirty bits, one for each half of 16 bytes. Read misses allocate a line. XScale also allocates on write misses in
 //! pages with write allocation. XScale also has a CP15 operation that allocates a line without reading memory.
 //!
-//! XScale also has a mini data cache. In the vectors here, its lines follow the lines of the main cache. The page
-//! decides which of the two caches is filled; a lookup finds a line in either.
+//! XScale also has a mini data cache. In the vectors of [`DCache`], the mini data cache's lines follow the lines of the
+//! main cache. The page decides which of the two caches is filled. A lookup searches both.
 
 use crate::addr::{Mva, Pa};
 use crate::config::{CacheGeometry, Victims};
@@ -18,7 +18,7 @@ use crate::victim::{Held, Replacement, Victim};
 const MINI_LINES: usize = 64;
 const MINI_WAYS: u32 = 2;
 
-/// Physical address of a line that was not filled from memory. No line begins at this address.
+/// Stands for the physical address of a line that was not filled from memory. No real line begins at this address.
 const NOWHERE: Pa = Pa(1);
 
 const VALID: u32 = 1;
@@ -36,7 +36,7 @@ pub struct Dirty {
     pub data: [u32; 8],
 }
 
-/// The words of a line, within one line of the host's cache.
+/// The words of a line, aligned so that they lie within one line of the host's cache.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
 struct Line([u32; 8]);
@@ -118,8 +118,8 @@ impl DCache {
         }
     }
 
-    /// Adds a mini data cache if `is` is true. Its replacement is round robin under every policy, because software
-    /// relies on the eviction of the line that was filled first.
+    /// Adds a mini data cache if `is` is true. The mini data cache uses round robin under every policy, because
+    /// software relies on the eviction of the line that was filled first.
     pub fn with_mini(mut self, is: bool) -> DCache {
         if is {
             let lines = self.mini + MINI_LINES;
@@ -207,7 +207,7 @@ impl DCache {
         self.empty(first + way as usize)
     }
 
-    /// Chooses and empties the line at the set's pointer, whatever the replacement policy is.
+    /// Chooses and empties the line at the set's pointer, under every replacement policy.
     pub fn allocate_in_turn(&mut self, mva: Mva) -> (usize, Option<Mva>, Option<Dirty>) {
         let first = self.set(mva.0) << self.way_shift;
         let way = self.victim.choose_in_turn(first);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fast Context Switch Extension: the only place where a [`Va`] becomes an [`Mva`] (`DDI0198D 2.3.13`).
+//! Fast Context Switch Extension (`DDI0198D 2.3.13`). Only this file turns a [`Va`] into an [`Mva`].
 //!
-//! `MVA = VA + (PID << 25)` if VA[31:25] is zero, else `MVA = VA`. This holds for instruction and data
-//! addresses of every mode while the MMU is on. The operands of cache and TLB operations by address are
-//! already MVAs. The two instructions after a write of the PID register were fetched under the old PID.
+//! `MVA = VA + (PID << 25)` if VA[31:25] is zero, else `MVA = VA`. While the MMU is on, this rule holds for instruction
+//! and data addresses in every mode. The operands of cache and TLB operations by address are already MVAs. The two
+//! instructions after a write of the PID register were fetched under the old PID.
 
 use crate::addr::{Mva, Va};
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Grants: D-cache lines that the current context may read or write, found by one comparison.
+//! Grants: a grant allows the current context to read or write a D-cache line. One comparison finds it.
 //!
-//! The table stands in front of the TLB and the D-cache and only makes the host faster. A line gets a grant when it is
-//! in the cache and a checked translation of its page is in the fast table. It loses the grant when the line or the
-//! translation leaves. A grant refers to the line of the modelled cache, so grants change no result and no cycle.
+//! The table stands in front of the TLB and the D-cache and only makes the host faster. A line gets a grant when the
+//! line is in the cache and a checked translation of its page is in the fast table. When the line or the translation
+//! leaves, the grant ends. A grant refers to the line of the modelled cache, so grants change no result and no cycle.
 
 use crate::addr::Mva;
 
@@ -87,13 +87,13 @@ impl Grants {
         };
     }
 
-    /// Revokes the grant for the line of `mva`, which leaves the cache.
+    /// Revokes the grant for the line of `mva`, because the line leaves the cache.
     #[inline]
     pub fn take(&mut self, mva: Mva) {
         self.entries[Self::slot(mva)] = EMPTY;
     }
 
-    /// Revokes all grants: all lines leave the cache, or translations have changed.
+    /// Revokes all grants, because all lines leave the cache or translations have changed.
     pub fn take_all(&mut self) {
         self.entries.fill(EMPTY);
     }

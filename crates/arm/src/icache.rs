@@ -2,10 +2,10 @@
 //! Instruction cache: virtually tagged by MVA. A line keeps the words of its fill, so stale instructions stay stale
 //! until software invalidates them.
 //!
-//! Decoded operations depend on their words and on the state, A32 or Thumb. They are kept in slots that the physical
-//! address selects. A line that returns with the same words, as after each change of address space, therefore finds its
-//! operations again. A slot that a line uses never gets other words. If lines with other words use both shared slots of
-//! a fill, the fill uses the line's own slot.
+//! Decoded operations depend on their words and on the state, A32 or Thumb. Slots, selected by the physical address,
+//! keep these operations. A line that returns to the cache with unchanged words, as after a change of address space,
+//! therefore finds its operations again. A slot that a line uses never gets other words. If lines with other words use
+//! both shared slots of a fill, the fill uses the line's own slot.
 //!
 //! An additional line, after the real lines, is the prefetch buffer of uncached fetches. The buffer holds four words
 //! and serves only sequential fetches (`DDI0198D 7.1`).
@@ -18,16 +18,16 @@ use crate::tag::way_of;
 use crate::victim::{Held, Replacement, Victim};
 
 const VALID: u32 = 1;
-/// Bit of a hint: its operations are Thumb operations.
+/// Bit of a hint for Thumb operations.
 const THUMB: u32 = 2;
 
-/// Number of shared slots of A32 operations, which the physical address selects; a power of two.
+/// Number of shared slots of A32 operations, a power of two. The physical address selects the slot.
 const SHARED: usize = 32768;
 /// Number of shared slots of Thumb operations.
 const SHARED_THUMB: usize = 2048;
 
-/// The two shared slots for the line at `pa`. In A32, lines that are 1 MB apart have the same first slot, but different
-/// second slots.
+/// The two shared slots for the line at `pa`. In A32, lines that are 1 MB apart share the first slot, but have
+/// different second slots.
 #[inline]
 fn shared_slots(pa: Pa, shared: usize) -> [usize; 2] {
     let first = pa.0 as usize / 32;
@@ -35,9 +35,9 @@ fn shared_slots(pa: Pa, shared: usize) -> [usize; 2] {
     [first % shared, (first + apart) % shared]
 }
 
-/// Location of a line's operations. A lookup checks hints first; they have no effect on the model. A hint holds three
-/// fields, from bit 0 up: the MVA of the line, the generation, and the slot of the line's operations. The low bits of
-/// the MVA hold the valid bit and the state, A32 or Thumb, to which the slot belongs.
+/// Location of a line's operations. A lookup checks the hints first. Hints have no effect on the model. A hint holds
+/// three fields, from bit 0 up: the MVA of the line, the generation, and the slot of the line's operations. The low
+/// bits of the MVA hold the valid bit and the state, A32 or Thumb, to which the slot belongs.
 type Hint = u64;
 /// Unit of the generation field.
 const GENERATION: Hint = 1 << 32;
@@ -81,7 +81,7 @@ impl<B: Bus> Ops<B> {
 struct Filled {
     pa: Pa,
     slot: u32,
-    /// Whether it is a Thumb slot.
+    /// Whether the slot holds Thumb operations.
     thumb: bool,
 }
 
@@ -259,7 +259,7 @@ impl<B: Bus> ICache<B> {
         self.filled[line] = Filled { pa, slot, thumb };
     }
 
-    /// Returns the slot for a line's words. Zeros are never in a shared slot.
+    /// Returns the slot for a line's words. A line of zeros never gets a shared slot.
     #[inline(always)]
     fn slot_for(&mut self, line: usize, pa: Pa, words: &[u32; 8], thumb: bool) -> usize {
         if !B::SHORTCUTS {
@@ -284,7 +284,7 @@ impl<B: Bus> ICache<B> {
         if words.iter().all(|word| *word == 0) {
             return self.fill_slot(None, line, words, thumb);
         }
-        // The caller has checked the first slot, unless the words begin with zero.
+        // The caller has checked the first slot, unless the first word is zero.
         let held = (shared.into_iter().rev()).find(|slot| self.holds(*slot, words, thumb));
         held.unwrap_or_else(|| {
             let slot = self.shared_slot(shared, thumb);
@@ -301,8 +301,8 @@ impl<B: Bus> ICache<B> {
         }
     }
 
-    /// Returns the shared slot whose words may be replaced, if there is one that no line uses. Prefers a slot that was
-    /// never used. Such a slot holds zeros.
+    /// Returns a shared slot that no line uses, so that its words may be replaced. Prefers a slot that was never used.
+    /// Such a slot holds zeros.
     #[inline(never)]
     fn shared_slot(&mut self, mut shared: [usize; 2], thumb: bool) -> Option<usize> {
         let fresh = |slot: &usize| self.holds(*slot, &[0; 8], thumb);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The memory path: every load, store and fetch goes FCSE -> TLB -> cache line -> write buffer -> bus.
 //!
-//! [`MemoryPath`] has the units between FCSE and bus. Only this folder reaches them. The rest of the crate uses the
-//! methods here, and those of [`Cpu`] in this folder, for everything that takes time, aborts, or goes to the bus:
+//! [`MemoryPath`] has the units between FCSE and bus. Only this folder reaches these units. For everything that takes
+//! time, aborts, or goes to the bus, the rest of the crate uses the methods here, and the methods of [`Cpu`] in this
+//! folder:
 //!
 //! - `data.rs` loads and stores single words, `transfer.rs` several words. `store_through.rs` has the stores that
 //!   bypass the cache.

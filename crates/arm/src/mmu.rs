@@ -2,8 +2,8 @@
 //! Address translation: translation-table walk, domains, permissions (ARM ARM B4, `DDI0198D 3`).
 //!
 //! A direct-mapped table of checked translations, the fast table, stands in front of the modelled TLB. It holds only
-//! what the TLB holds, and changes no result and no cycle. A change of a TLB entry, the domain register or a control
-//! bit drops every translation that depends on it.
+//! translations that the TLB holds, and changes no result and no cycle. A change of a TLB entry, the domain register or
+//! a control bit drops every translation that depends on it.
 
 use crate::addr::{Mva, Pa};
 use crate::config::Victims;
@@ -181,7 +181,7 @@ impl Mmu {
         mmu
     }
 
-    /// Returns a number that stays the same as long as every translation that the MMU returned is valid.
+    /// Returns a number that changes when a translation that the MMU returned may have become invalid.
     #[inline(always)]
     pub fn epoch(&self) -> u64 {
         self.epoch

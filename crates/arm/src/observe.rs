@@ -63,7 +63,8 @@ pub enum Cause {
     WriteBuffer,
     /// A translation-table walk.
     TableWalk,
-    /// CP15 operations on caches and TLBs, except their issue cycle, and the write-backs that they cause.
+    /// CP15 operations on caches and TLBs, and the write-backs that these operations cause. The issue cycle is not
+    /// included.
     Maintenance,
     /// Waiting for an uncached fetch or load, or for an unbuffered store.
     Uncached,
@@ -120,7 +121,7 @@ pub enum Event<'a> {
         value: u32,
         cached: bool,
     },
-    /// A store wrote `value` into a D-cache line, which becomes dirty, or into the write buffer.
+    /// A store wrote `value` into a D-cache line or into the write buffer. The D-cache line becomes dirty.
     Store {
         mva: Mva,
         pa: Pa,

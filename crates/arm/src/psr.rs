@@ -97,7 +97,8 @@ impl Mode {
 pub(crate) struct Banks {
     /// r13 and r14 of each bank except the current one.
     r13_14: [[u32; 2]; 6],
-    /// r8 to r12 of the bank that is not current: FIQ's registers or, in FIQ mode, the registers of the other modes.
+    /// r8 to r12 of the bank that is not current. In FIQ mode, they are the registers of the other modes; in the other
+    /// modes, FIQ's registers.
     r8_12: [u32; 5],
     /// SPSR of each bank; index 0 is unused.
     spsr: [u32; 6],

@@ -2,8 +2,8 @@
 //! Serialisation of state, for snapshots.
 //!
 //! Only state is saved. The values that the constructor sets are not saved, so [`State::restore`] needs an object that
-//! was constructed the same way. [`state!`](crate::state!) lists every field of a type, saved or not, so that a new
-//! field does not compile until its author has decided whether to save it.
+//! was constructed with equal arguments. [`state!`](crate::state!) lists every field of a type, saved or not. A new
+//! field therefore does not compile until its author has decided whether to save it.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ pub trait State {
     ///
     /// # Errors
     ///
-    /// If the bytes are not a state of this type.
+    /// Fails if the bytes are not a state of this type.
     fn restore(&mut self, from: &mut Saved<'_>) -> Result<(), Damaged>;
 }
 
@@ -37,7 +37,7 @@ impl<'a> Saved<'a> {
     ///
     /// # Errors
     ///
-    /// If fewer bytes are left.
+    /// Fails if fewer bytes are left.
     pub fn take(&mut self, count: usize) -> Result<&'a [u8], Damaged> {
         let (taken, left) = self.0.split_at_checked(count).ok_or(TOO_SHORT)?;
         self.0 = left;
@@ -48,7 +48,7 @@ impl<'a> Saved<'a> {
     ///
     /// # Errors
     ///
-    /// If the bytes are not a value of this type.
+    /// Fails if the bytes are not a value of this type.
     pub fn value<T: State + Default>(&mut self) -> Result<T, Damaged> {
         let mut value = T::default();
         value.restore(self)?;
@@ -68,7 +68,7 @@ impl<'a> Saved<'a> {
     ///
     /// # Errors
     ///
-    /// If bytes are left.
+    /// Fails if bytes are left.
     pub fn end(self) -> Result<(), Damaged> {
         if self.0.is_empty() {
             Ok(())
@@ -84,8 +84,8 @@ const TOO_SHORT: Damaged = Damaged("it is too short");
 ///
 /// - `state!(Type: saved, fields; others)` is for a struct.
 /// - `state!(enum Type: Variants)` is for an enumeration whose variants have no fields.
-/// - `state!(Type<B: Bound>: fields; others => method)` also calls a method after the restore, to check the
-///   fields or to rebuild the others.
+/// - `state!(Type<B: Bound>: fields; others => method)` also calls a method after the restore. The method checks the
+///   saved fields or rebuilds the others.
 #[macro_export]
 macro_rules! state {
     (enum $type:ident: $($variant:ident),*) => {

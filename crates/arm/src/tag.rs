@@ -2,7 +2,7 @@
 //! Comparison of the tags of a set.
 
 /// Returns the way whose tag matches. At most one way matches. The search does not stop at a match, because the host
-/// could not predict that branch.
+/// could not predict the branch that stops it.
 #[inline(always)]
 pub fn way_of(ways: &[u32], matches: impl Fn(u32) -> bool) -> Option<usize> {
     if let [a, b, c, d] = *ways {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TLBs. One kind has sets of ways and, in addition, fully associative lockdown entries. The other kind has one set,
-//! which is replaced round robin from a base up, and a preserve bit in each entry (`DDI0184B 2.3.14`). Tags are
-//! modified virtual addresses.
+//! TLBs. One kind of TLB has sets of ways and, in addition, fully associative lockdown entries. The other kind has one
+//! set and a preserve bit in each entry. Its entries are replaced round robin from a base up (`DDI0184B 2.3.14`). Tags
+//! are modified virtual addresses.
 //!
-//! The manual does not document the index of the TLB with 32 sets. Here it is MVA[16:12] for pages and MVA[24:20] for
-//! sections, and the ways of a set are replaced in turn (docs/understand/LIMITS.md). With [`Victims::Late`], a walk
-//! fills an empty way first; without an empty way, it fills the way that was filled last.
+//! The manual does not document the index of the TLB with 32 sets. In this model, the index is MVA[16:12] for pages and
+//! MVA[24:20] for sections. The ways of a set are replaced in turn (docs/understand/LIMITS.md). With [`Victims::Late`],
+//! a walk fills an empty way. If there is none, it fills the way that was filled last.
 
 use core::ops::Range;
 
@@ -29,13 +29,14 @@ pub struct Organisation {
 const BASED: usize = 64;
 
 impl Organisation {
-    /// Describes a TLB with `sets` of `ways`, which walks fill, and `lockdown` entries, which only lockdown fills.
+    /// Describes a TLB with `sets` of `ways` and with `lockdown` entries. Walks fill the sets; only lockdown fills the
+    /// lockdown entries.
     ///
     /// # Panics
     ///
-    /// If `sets` is not a power of two, if `ways` is zero or above 256, or if `lockdown` is neither zero nor
-    /// a power of two up to 64. With lockdown entries there must be at least 16 sets, so that the pages of a
-    /// large page are in different sets: see [`Tlb::find`].
+    /// Panics unless `sets` is a power of two, `ways` is 1 to 256, and `lockdown` is zero or a power of two up to 64.
+    /// With lockdown entries there must be at least 16 sets, so that the pages of a large page are in different sets:
+    /// see [`Tlb::find`].
     pub const fn new(sets: usize, ways: usize, lockdown: usize) -> Organisation {
         assert!(sets.is_power_of_two() && ways > 0 && ways <= 256);
         assert!(lockdown == 0 || lockdown.is_power_of_two() && lockdown <= 64 && sets >= 16);
@@ -122,7 +123,7 @@ pub struct Entry {
     pub domain: u8,
     /// C in bit 1, B in bit 0, XScale's X in bit 2.
     pub cb: u8,
-    /// Whether a section descriptor loaded the entry; decides the fault codes.
+    /// Whether a section descriptor loaded the entry. The fault codes depend on this.
     pub section: bool,
     /// Whether the preserve bit was set when the entry was loaded, in a TLB with a base.
     preserved: bool,
@@ -252,10 +253,10 @@ impl Tlb {
         n >= self.organisation.main() || self.entries[n].preserved
     }
 
-    /// Returns the number of the entry that covers `mva`. If several entries do, the first one loaded wins. A walk
-    /// loads no entry for an address that an entry covers, so the first entry is the smallest. There is one exception:
-    /// a lockdown entry that was loaded for another address of a large page, because that address's set did not hold
-    /// the page.
+    /// Returns the number of the entry that covers `mva`. If several entries cover `mva`, returns the one that was
+    /// loaded first. A walk loads no entry for an address that an entry covers, so the first entry is the smallest.
+    /// There is one exception: a lockdown entry may have been loaded for another address of a large page, because the
+    /// set of that address did not hold the page.
     #[inline]
     pub fn find(&self, mva: Mva) -> Option<usize> {
         let [page, section] = self.sets(mva);
@@ -384,7 +385,8 @@ impl Tlb {
                 let filled_last = if victim == base { last } else { victim - 1 };
                 empty.unwrap_or(filled_last)
             }
-            // Below the base, and for entries to be locked, the counter decides, because software has set it.
+            // If the counter is below the base, or the entry is to be locked, software has set the counter. The entry
+            // at the counter is then replaced.
             _ => victim,
         };
         let next = if n == last { base } else { n + 1 };
@@ -404,17 +406,17 @@ impl Tlb {
     }
 
     /// Invalidates the first entry, from number `from` on, that covers `mva`. Returns its number. Several entries may
-    /// cover `mva`: lockdown entries (`DDI0198D 2.3.11`), and copies of a large page, one in each set into which a walk
-    /// has loaded it.
+    /// cover `mva`: lockdown entries (`DDI0198D 2.3.11`) and copies of a large page. Each set into which a walk has
+    /// loaded the large page has a copy.
     pub fn invalidate(&mut self, mva: Mva, from: usize) -> Option<usize> {
         let found = self.entries[from..].iter().position(|e| e.matches(mva))?;
         self.entries[from + found] = Entry::default();
         Some(from + found)
     }
 
-    /// Begins to lock the next entry that is loaded. This entry is the first one above the locked entries, and never
-    /// the last entry of the TLB. [`Tlb::end_lock`] then leaves the counter at the last entry (IXP42X 3.1.3.3,
-    /// 3.1.3.4).
+    /// Begins to lock the next entry that is loaded. The entry is the first one above those that are already locked.
+    /// The last entry of the TLB is never locked. [`Tlb::end_lock`] then leaves the counter at the last entry (IXP42X
+    /// 3.1.3.3, 3.1.3.4).
     pub fn begin_lock(&mut self) -> Lock {
         let base = self.lockdown >> 26;
         let locks = base < self.organisation.last();

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Choice of the victim: the way of a set that a fill replaces. SCTLR.RR selects pseudo-random or round robin.
 //!
-//! - [`Replacement::Ways`] (`DDI0198D 4.2`): one counter for each cache, which skips the ways that CP15 c9 (format C)
-//!   locks.
-//! - [`Replacement::FromBase`] (`DDI0184B 2.3.13`): one victim pointer for each segment. A fill uses the
-//!   pointer and then moves it, between the base in CP15 c9 (format A) and the last way.
+//! - [`Replacement::Ways`] (`DDI0198D 4.2`): each cache has one counter. The counter skips the ways that CP15 c9
+//!   (format C) locks.
+//! - [`Replacement::FromBase`] (`DDI0184B 2.3.13`): one victim pointer for each segment. A fill replaces the way at the
+//!   pointer, then moves the pointer. The pointer stays between the base in CP15 c9 (format A) and the last way.
 //! - [`Replacement::Sets`] (IXP42X p. 56, 65, 72): one pointer for each set, always round robin, above the
 //!   set's locked ways.
 //!
 //! Manuals do not publish the random sequence. The model uses a 16-bit maximal-length LFSR that starts from a seed and
 //! steps at each fill.
 //!
-//! [`Victims::Late`] does not model silicon. It keeps old lines in order to expose missing maintenance, because only
-//! old lines do harm. A fill takes an empty way if there is one, else a clean line before a dirty one, and among equal
-//! lines the one filled last. Up to three lines of a set then stay until an operation invalidates them, and dirty data
-//! stays out of memory until software cleans it. There is no random choice, so the run does not depend on a seed.
+//! [`Victims::Late`] does not model silicon. It keeps old lines as long as possible, because missing maintenance does
+//! harm only through old lines. A fill takes an empty way if there is one. Otherwise, it prefers clean lines to dirty
+//! ones, and among equal lines takes the one that was filled last. Up to three lines of a set then stay until an
+//! operation invalidates them. Dirty data does not reach memory until software cleans it. There is no random choice, so
+//! the run does not depend on a seed.
 
 use crate::config::Victims;
 use crate::state::Damaged;
@@ -94,7 +95,8 @@ impl Victim {
             Replacement::FromBase => (sets, 0, 0),
             Replacement::Sets => (sets, sets, (ways - 1) as u8),
         };
-        // With a base, a write of the base sets the pointer to it. The late policy chooses otherwise (see `choose`).
+        // With a base, a write of the base sets the pointer to the base. The late policy chooses otherwise (see
+        // `choose`).
         let first = match (replacement, victims) {
             (Replacement::FromBase, Victims::Late) => (ways - 1) as u8,
             _ => first,
@@ -272,8 +274,8 @@ impl Victim {
         self.lfsr = (s >> n | shifted_in << (16 - n)) as u16;
     }
 
-    /// [`Victims::Late`] with a base: the first fill of a segment after a write of the base takes the base,
-    /// because software locks lines in this way.
+    /// With [`Victims::Late`] and a base, the first fill of a segment after a write of the base takes the way at the
+    /// base, because software locks lines in this way.
     #[cold]
     fn locked_by_base(&mut self, first: usize) -> Option<u32> {
         let last = (self.ways - 1) as u8;

@@ -6,9 +6,9 @@
 //!
 //! Entries hold their data and reach memory when the bus is free. Until then, memory holds old data. A data read that
 //! overlaps a pending write waits for the write. Table walks and instruction fetches do not check the buffer: software
-//! must drain it (`DDI0198D 2.3.8, 9.2.2`), and Linux does.
+//! must drain it (`DDI0198D 2.3.8, 9.2.2`). Linux does.
 //!
-//! Time is settled lazily: each call first issues the writes that have begun by the time of the call.
+//! Pending writes are issued lazily: each call first issues the writes that have begun by the time of the call.
 
 use crate::addr::Pa;
 use crate::bus::{BurstTime, Bus, BusError, Width};
@@ -42,7 +42,7 @@ impl Buffers {
         bursts: Bursts::Sizes,
     };
 
-    /// Four addresses, and 16 words at any of them, on another bus (`DDI0151C 4.5`).
+    /// Four addresses and 16 words, like [`Buffers::ARM926EJS`], but on ASB (`DDI0151C 4.5`).
     pub const ARM920T: Buffers = Buffers {
         bursts: Bursts::Sequential,
         ..Buffers::ARM926EJS
@@ -187,7 +187,7 @@ impl Biu {
         }
     }
 
-    /// Issues the next pending write at its time. There must be one.
+    /// Issues the next pending write, which begins at `start`. There must be one.
     #[inline(never)]
     fn write_at<B: Bus>(&mut self, bus: &mut B, start: u64) {
         if let Some(victim) = self.victim.take() {
@@ -236,7 +236,7 @@ impl Biu {
         }
     }
 
-    /// Issues all pending writes. Returns the time at which the bus has finished.
+    /// Issues all pending writes. Returns the time at which the bus is free again.
     pub fn drain<B: Bus>(&mut self, bus: &mut B, now: u64) -> u64 {
         while !self.is_empty() {
             self.write_next(bus);

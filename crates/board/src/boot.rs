@@ -3,9 +3,9 @@
 //! Documentation/arch/arm/booting.rst).
 //!
 //! A raw Image goes to 0x8000, a vmlinux to the addresses of its segments, and a zImage above the kernel that it
-//! unpacks. Device tree and RAM disk follow. No code runs before the kernel: caches and MMU are off. The loader refuses
-//! files that do not fit the board: a device tree of another machine, and a zImage whose kernel is linked to an address
-//! outside the RAM.
+//! unpacks. Device tree and RAM disk follow. No code runs before the kernel, so caches and MMU are off. The loader
+//! refuses files that do not fit the board: a device tree of another machine, and a zImage whose kernel is linked to an
+//! address outside the RAM.
 
 mod pieces;
 mod usable;
@@ -83,8 +83,8 @@ impl Blob {
 
     /// Checks that the file is a kernel for this board, as far as its contents show.
     ///
-    /// # Errors
-    /// Says what the file is instead, or to which address it unpacks its kernel.
+    /// # Errors Fails when the file is not such a kernel. The message says what the file is instead, or to which
+    /// address it unpacks its kernel.
     pub fn check_kernel(self, spec: &BoardSpec) -> Result<(), BootError> {
         let kernel = self;
         let linux = LinuxBoot {
@@ -96,8 +96,7 @@ impl Blob {
 
     /// Checks that the file is a device tree of this machine.
     ///
-    /// # Errors
-    /// Says why the file is not such a device tree.
+    /// # Errors Fails when the file is not such a device tree. The message says why.
     pub fn check_tree(self, machine: &Peripherals) -> Result<(), BootError> {
         let dtb = self;
         let linux = LinuxBoot {
@@ -230,8 +229,8 @@ fn segments<'a>(elf: &Elf<'a>, name: &str, shift: u32) -> Vec<Piece<'a>> {
 }
 
 impl LinuxBoot {
-    /// Returns the number of bytes, from the start of RAM, that the kernel uses: all RAM of the board, or less with
-    /// `mem=`.
+    /// Returns the number of bytes, from the start of RAM, that the kernel uses. Without `mem=`, the kernel uses all
+    /// RAM of the board.
     ///
     /// # Errors
     /// Fails when the command line names RAM that the board does not have.
@@ -342,7 +341,7 @@ impl LinuxBoot {
             .map_err(|problem| self.dtb.error(format!("not a device tree: {problem}")))
     }
 
-    /// Checks that the tree is for this machine, if it names a machine.
+    /// If the tree names a machine, checks that it is this one.
     fn check_machine(&self, tree: &Tree, machine: &Peripherals) -> Result<(), BootError> {
         let Some(other) = tree.root.texts("compatible").next() else {
             return Ok(());

@@ -12,7 +12,7 @@ pub struct Segment<'a> {
     pub physical: u32,
     /// Bytes in the file.
     pub bytes: &'a [u8],
-    /// Bytes in memory. Bytes that the file does not have are zero.
+    /// Number of bytes in memory. Bytes beyond the end of `bytes` are zero.
     pub memory_size: u32,
 }
 

@@ -260,7 +260,7 @@ impl Link {
         self.stop = stop;
     }
 
-    /// Plugs the cable in at `rate`, or unplugs it. Frames on the wire are lost.
+    /// Plugs the cable in at this rate. Without a rate, unplugs it. Frames on the wire are lost.
     pub(crate) fn plug(&mut self, now: u64, rate: Option<Rate>) {
         self.rate = rate;
         self.free_ns = self.ns(now);
@@ -299,7 +299,7 @@ impl Link {
         Some(start_ns)
     }
 
-    /// Returns the core cycle from which [`Link::next_arrival`] has a frame.
+    /// Returns the first core cycle at which [`Link::next_arrival`] has a frame to return.
     pub(crate) fn deadline(&self) -> u64 {
         let first = self.coming.front();
         first.map_or(u64::MAX, |frame| self.cycle(frame.end_ns))
@@ -386,7 +386,7 @@ mod tests {
     fn a_frame_arrives_with_its_last_bit() {
         let mut link = Link::new(180_000_000);
         link.send(0, vec![0; 20], true, false);
-        // 72 bytes of 80 ns are 5760 ns, 1036.8 cycles.
+        // 72 bytes of 80 ns take 5760 ns, which are 1036.8 cycles.
         assert_eq!(link.deadline(), 1037);
         assert_eq!(link.next_arrival(1036), None);
         assert_eq!(link.next_arrival(1037).unwrap().bytes.len(), 60);

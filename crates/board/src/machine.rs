@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A complete board: core, bus, devices and loaded files. It runs in board time.
+//! A complete board: core, bus, devices and loaded files. The board runs in board time.
 //!
 //! Equal specs, boots and calls give equal bytes, cycles and memory. `clone()` forks a machine. A snapshot holds the
 //! complete state of a machine as bytes.
@@ -35,7 +35,7 @@ pub struct Machine<B: BoardBus = SystemBus> {
     cpu: Cpu<B>,
     spec: Arc<BoardSpec>,
     console_taken: usize,
-    /// Final reason to stop, after which the machine does not continue.
+    /// Final reason to stop. After this stop, the machine does not continue.
     ended: Option<Stop>,
 }
 
@@ -119,7 +119,7 @@ impl<B: BoardBus> Machine<B> {
         }
     }
 
-    /// Runs until core cycle `cycle`, or at most one instruction longer. Ends earlier if there is a reason to stop.
+    /// Runs until core cycle `cycle`, and at most one instruction longer. Ends earlier if there is a reason to stop.
     pub fn run_until(&mut self, cycle: u64) -> Stop {
         if let Some(stop) = &self.ended {
             return stop.clone();

@@ -34,7 +34,7 @@ const PADDING: usize = 16;
 /// snapshot may contain a longer wait.
 const LONGEST_WAIT: u64 = 1 << 31;
 
-/// Row number that means that no row is open in the bank.
+/// Stands for the row number while no row is open in the bank.
 const CLOSED: u32 = u32::MAX;
 
 /// The RAM of a board. Offsets are bytes from its start.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A board's bus with an observer: the core reports its events to an [`Observer`].
+//! A board's bus with an observer. The core reports its events to the [`Observer`].
 //!
 //! The plain [`SystemBus`] contains no code for observers, not even a check for an observer.
 
@@ -22,8 +22,8 @@ pub trait BoardBus: Bus {
     /// Returns the reason to end the run, if there is one. Clears the reason unless it is final.
     fn take_stop(&mut self) -> Option<Stop>;
 
-    /// Calls [`Cpu::run`]. This crate compiles the call, so that the core is optimised even when the calling crate is
-    /// compiled without optimisation.
+    /// Calls [`Cpu::run`]. The call is compiled in this crate. The core is therefore optimised even when the calling
+    /// crate is compiled without optimisation.
     fn run_core(cpu: &mut Cpu<Self>, limit: u64) -> Exit
     where
         Self: Sized;

@@ -17,8 +17,8 @@ pub fn did_you_mean<S: AsRef<str>>(typed: &str, names: &[S]) -> String {
 }
 
 /// Returns the nearest of `names`, if one is near. A name that begins with `typed` is nearer than any other. Of two
-/// names with equally many slips, the one with the longer common beginning is nearer. A name is near with at most two
-/// slips, or with at most one slip for every three letters.
+/// names with equally many slips, the one with the longer common beginning is nearer. A name is near if it has at most
+/// two slips, or at most one slip for every three letters.
 pub fn nearest<'a, S: AsRef<str>>(typed: &str, names: &'a [S]) -> Option<&'a str> {
     let rank = |name: &'a S| {
         let name = name.as_ref();

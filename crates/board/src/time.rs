@@ -6,7 +6,7 @@ use arm::Damaged;
 /// Upper bound of restored counts, and of restored times in nanoseconds: 2^62 ns are 146 years.
 const LATEST: u64 = 1 << 62;
 
-/// Refuses restored times (in nanoseconds) and counts that are so large that additions to them could overflow.
+/// Refuses restored times (in nanoseconds) and counts to which an addition could overflow.
 pub(crate) fn check(times: impl IntoIterator<Item = u64>) -> Result<(), Damaged> {
     match times.into_iter().all(|time| time < LATEST) {
         true => Ok(()),

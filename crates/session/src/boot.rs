@@ -31,7 +31,7 @@ pub const LONGEST_COMMAND_LINE: usize = 1023;
 /// Kernel option that makes a panic reset the board at once. Without it, the kernel spins after a panic.
 pub const RESET_ON_PANIC: &str = "panic=-1";
 
-/// What to boot. The measurements boot a kernel by name with our root file system, which is the default.
+/// What to boot. By default, a named kernel boots with our root file system, as in the measurements.
 #[derive(Clone, Default)]
 pub struct Recipe {
     /// Name of a kernel, or a path to a zImage, Image or vmlinux.
@@ -103,8 +103,8 @@ impl Recipe {
         }
     }
 
-    /// Returns the kernel's command line. The words of the recipe follow the words of these files. Linux uses the last
-    /// of several values, so the user's words come last.
+    /// Returns the kernel's command line. The recipe's words follow those of `files`. If an option has several values,
+    /// Linux uses the last one, so the user's words come last.
     pub fn command_line(&self, files: &KernelFiles) -> String {
         let panic = if self.reset_on_panic {
             RESET_ON_PANIC
@@ -270,7 +270,8 @@ impl Prepared {
     }
 }
 
-/// Appends an archive to another. The kernel unpacks both, and expects each to begin at a multiple of four bytes.
+/// Appends an archive to another. The kernel unpacks both archives, and expects each archive to begin at a multiple of
+/// four bytes.
 fn append(archives: &mut Vec<u8>, another: &[u8]) {
     if !another.is_empty() {
         archives.resize(archives.len().next_multiple_of(4), 0);
@@ -278,7 +279,7 @@ fn append(archives: &mut Vec<u8>, another: &[u8]) {
     }
 }
 
-/// Returns whether a kernel's name is a path: it is absolute, begins with a dot, or names a file.
+/// Returns whether a kernel's name is a path. A path is absolute, begins with a dot, or names a file.
 pub fn is_path(kernel: &str) -> bool {
     let path = Path::new(kernel);
     path.is_absolute() || kernel.starts_with('.') || path.is_file()

@@ -55,7 +55,7 @@ pub struct Console<'a, B: BoardBus, W> {
     pub machine: &'a mut Machine<B>,
     /// Handler of the board's stops.
     pub beside: W,
-    /// Core cycle that ends every wait, even one with a later limit.
+    /// Core cycle that ends every wait, even a wait with a later limit.
     pub stop_at: u64,
 }
 
@@ -100,7 +100,8 @@ impl<B: BoardBus, W: StopHandler<B>> Console<'_, B, W> {
     }
 
     /// Boots from power-on to the shell's first prompt, which follows the marker. If a kernel cannot unpack its
-    /// complete root file system, it continues with a part of it. This is an error, even if the prompt appears.
+    /// complete root file system, it continues with a part of the root file system. Such a boot is an error, even if
+    /// the prompt appears.
     pub fn boot(&mut self) -> Result<(), WaitEnd<W::End>> {
         let booted = self.boot_to_prompt();
         let stopped = matches!(booted, Err(WaitEnd::Interrupted | WaitEnd::Handler(_)));
@@ -116,8 +117,8 @@ impl<B: BoardBus, W: StopHandler<B>> Console<'_, B, W> {
         Ok(())
     }
 
-    /// Types a command and waits for its end. Returns the positions in the log at which the command's part begins and
-    /// ends. The part includes the end marker.
+    /// Types a command and waits for its end. Returns the position in the log at which the command was typed, and the
+    /// position after the end marker.
     pub fn run(&mut self, typed: &Typed, limit_s: f64) -> Result<(usize, usize), WaitEnd<W::End>> {
         let start = self.machine.console_log().len();
         self.machine.send(format!("{}\n", typed.line).as_bytes());

@@ -13,8 +13,8 @@ use base::paths::shown;
 
 /// Section with the list.
 const SECTION: &str = ".init.proc.info";
-/// Size of an entry in bytes. An entry has thirteen words. The first two are a main id and the mask of its relevant
-/// bits.
+/// Size of an entry in bytes. An entry has thirteen words. The first two words are a main ID and the mask of the ID's
+/// relevant bits.
 const ENTRY: usize = 52;
 
 /// Rejects a kernel whose list does not contain the core. A kernel without a readable list is accepted.

@@ -12,8 +12,8 @@ use supply::toolchain::command;
 
 const PAGE: u32 = 4096;
 
-/// Runs `dma_peeked`, waits for the address that it prints, and writes to that page. Returns the numbers of old words
-/// that the program saw before and after a switch.
+/// Runs `dma_peeked`, waits for the address that it prints, and writes to that page. Returns how many old words the
+/// program saw before a switch, and how many after it.
 fn peeked(kernel: &str) -> (u32, u32) {
     let dir = std::env::temp_dir().join(format!("warmswitch-{}-{kernel}-dma", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();

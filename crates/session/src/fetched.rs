@@ -18,7 +18,7 @@ use results::runs::markers::Typed;
 /// Largest unpacked file, in bytes. A console with 115,200 baud transfers far less.
 const LARGEST: u64 = 1 << 30;
 
-/// Longest path in the guest, in bytes. One typed line contains it twice, with quotes.
+/// Longest path in the guest, in bytes. One typed line contains the path twice, with quotes.
 const LONGEST_PATH: usize = 300;
 
 /// A file to fetch, `GUEST[:HOST]`.

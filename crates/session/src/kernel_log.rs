@@ -26,7 +26,7 @@ const LIMIT_S: f64 = 20.0;
 /// Returns the kernel's last lines since a command was typed at `from`, in seconds since power-on. Returns no lines if
 /// the guest cannot read the log.
 pub fn since<B: BoardBus>(session: &mut Session<B>, from: f64) -> Vec<String> {
-    // The uptime command is typed in the same way as the user's command, so both start equally late.
+    // The uptime command is typed like the user's command, so both start equally long after they are typed.
     let ago = session.seconds() - from;
     let output =
         output_of(session, UPTIME).and_then(|uptime| Ok((uptime, output_of(session, RECORDS)?)));
@@ -42,7 +42,7 @@ fn output_of<B: BoardBus>(session: &mut Session<B>, line: &str) -> Result<String
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Returns the text of the last records. The first of them is at most `ago_s` seconds older than the uptime.
+/// Returns the text of the last records. The first of these records is at most `ago_s` seconds older than the uptime.
 fn lines(uptime: &str, records: &str, ago_s: f64) -> Vec<String> {
     let Some(uptime) = uptime.split(' ').next().and_then(|s| s.parse::<f64>().ok()) else {
         return Vec::new();

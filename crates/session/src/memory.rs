@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks whether the root file system fits into a board's RAM. The kernel unpacks the archive into memory. Until
-//! everything is unpacked, the archive itself stays in RAM, too.
+//! Checks whether the root file system fits into a board's RAM. The kernel unpacks the archive into memory. The archive
+//! itself also stays in RAM until everything is unpacked.
 //!
 //! A root file system is a tmpfs unless the command line selects another type. A tmpfs holds at most half of the pages
-//! that the kernel and the archive leave free (Linux mm/shmem.c, `shmem_default_max_blocks`). A larger root file system
-//! is given to the kernel compressed and goes into a ramfs, which may use all pages (init/do_mounts.c, `init_rootfs`).
+//! that the kernel and the archive leave free (Linux mm/shmem.c, `shmem_default_max_blocks`). If a root file system is
+//! larger, the kernel gets it compressed and unpacks it into a ramfs, which may use all pages (init/do_mounts.c,
+//! `init_rootfs`).
 
 use std::io::Write as _;
 use std::path::Path;
@@ -95,7 +96,7 @@ impl Room {
         let lacking = |wanted: u64, present: u64| wanted.checked_sub(present).filter(|n| *n > 0);
         match form {
             Form::AsIs { tmpfs: true } => {
-                // A tmpfs has as many names as pages.
+                // A tmpfs can hold at most as many names as pages.
                 let half = self.free.saturating_sub(archive) / 2 / PAGE;
                 lacking(self.content.pages.max(self.content.names), half).map(|n| n * PAGE)
             }
@@ -139,8 +140,8 @@ impl Room {
 }
 
 /// Makes the root file system with the user's files fit into the board's RAM. If it does not fit, the error says by how
-/// much it is too large, and what fits. The first `own` bytes of the archive are not the user's. Accepts a kernel or an
-/// archive if too little is known about it. The kernel then reports files that it cannot unpack.
+/// much it is too large, and what fits. The first `own` bytes of the archive are not the user's. If too little is known
+/// about a kernel or an archive, accepts it. The kernel then reports files that it cannot unpack.
 pub fn fit(
     linux: &mut LinuxBoot,
     kernel: Option<&KernelTraits>,

@@ -34,7 +34,7 @@ const BOARD_PORT: u16 = 7000;
 /// UDP port from which the host sends commands.
 const HOST_PORT: u16 = 7001;
 
-/// A device outside the board. It acts at times that it chooses, and when a frame arrives.
+/// A device outside the board. The device acts at times that it chooses, and when a frame arrives.
 pub trait Peer {
     /// Returns the time of the next action if no frame arrives, in nanoseconds since power-on.
     fn next_ns(&self) -> u64;
@@ -68,7 +68,7 @@ pub enum Question {
 pub struct Plan {
     /// Time from one request to the next, in ns.
     pub interval_ns: u64,
-    /// Largest random deviation of that time, in both directions, in ns.
+    /// Largest random deviation of that time, shorter or longer, in ns.
     pub jitter_ns: u64,
     /// Seed of the deviations.
     pub seed: u64,
@@ -78,7 +78,7 @@ pub struct Plan {
     pub question: Question,
     /// Bytes after the ICMP or UDP header.
     pub payload: usize,
-    /// Whether an answer triggers the next request at once. `interval_ns` then applies only if no answer comes.
+    /// Whether an answer triggers the next request at once. If so, `interval_ns` applies only when no answer comes.
     pub flood: bool,
 }
 
@@ -344,7 +344,7 @@ fn part(frame: &Frame) -> Option<Part> {
     }
 }
 
-/// Returns whether a program on the board sent the frame, not the kernel.
+/// Returns whether a program on the board, rather than the kernel, sent the frame.
 fn from_program(frame: &Frame) -> bool {
     let program = |part: Part| !part.asks && part.question == Question::Command;
     frame.way == Way::FromBoard && part(frame).is_some_and(program)
@@ -353,7 +353,7 @@ fn from_program(frame: &Frame) -> bool {
 /// Times between frames, with a resolution of 10 ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Number of expected times.
+    /// Number of times that there would be if no packet were missing.
     pub asked: u64,
     /// Measured times in ns, ordered by their ends.
     pub ns: Vec<u64>,
@@ -381,7 +381,8 @@ pub fn round_trips(frames: &[Frame], question: Question, asker: Way) -> Times {
     times
 }
 
-/// Measures the time from each packet of the program to the next packet. If a packet is missing, a time is missing.
+/// Measures the time from each packet of the program to the next packet. A missing packet leaves a gap, which gives no
+/// time.
 pub fn periods(frames: &[Frame]) -> Times {
     let mut times = Times::default();
     let mut last: Option<(u16, u64)> = None;

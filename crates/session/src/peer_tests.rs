@@ -105,7 +105,7 @@ struct Rough {
 
 #[derive(Clone)]
 enum Deed {
-    /// Sends frames of this length to this address, back to back.
+    /// Sends frames of this length to this address, without pauses between the frames.
     Send {
         to: [u8; 6],
         frames: u64,

@@ -2,8 +2,8 @@
 //! Runs the kernels and files of our boards in QEMU, on the machine that the board's machine file names. QEMU models
 //! FCSE, but no caches.
 //!
-//! Each instruction takes a fixed virtual time (`-icount`), so the guest's time does not depend on the host, as on our
-//! boards.
+//! Each instruction takes a fixed virtual time (`-icount`). As on our boards, the guest's time therefore does not
+//! depend on the host.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -26,7 +26,7 @@ use results::runs::markers::{self, Typed};
 pub const PROGRAM: &str = "qemu-system-arm";
 /// QEMU's name for the core of our boards.
 pub const ARM926: &str = "arm926";
-/// Device-tree node of the SP804's clock. QEMU counts at 1 MHz; our device tree says 24 MHz.
+/// Device-tree node of the SP804's clock. In QEMU, the SP804 counts at 1 MHz; our device tree says 24 MHz.
 const TIMER_CLOCK: &str = "/core-module/clock-1000000";
 const QEMU_TIMER_DIVISOR: u32 = 24;
 /// Virtual time per instruction: 2 to this power, in ns. QEMU is then about as slow as the default board.
@@ -59,8 +59,9 @@ fn options(machine: &str) -> String {
     help.unwrap_or_default()
 }
 
-/// Returns the arguments for the machine and the backend of its sound chip. QEMU 10 does not start unless the machine
-/// names a backend. QEMU before 8.2 cannot name one and warns about `-audiodev`, but reads `QEMU_AUDIO_DRV`.
+/// Returns QEMU's arguments for the machine and for the backend of the machine's sound chip. QEMU 10 does not start
+/// unless the machine names a backend. QEMU before 8.2 cannot name a backend and warns about `-audiodev`, but reads
+/// `QEMU_AUDIO_DRV`.
 fn machine(name: &str, options: &str) -> Vec<String> {
     match options.contains("audiodev=") {
         true => vec![

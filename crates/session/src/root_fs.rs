@@ -31,7 +31,7 @@ const FILE_SYSTEMS: [(usize, &[u8]); 5] = [
     (0x438, b"\x53\xef"),
 ];
 
-/// Rejects a file that no kernel can unpack or mount. Returns the names in an uncompressed archive.
+/// Rejects a file that no kernel can unpack or mount. If the file is an uncompressed archive, returns the names in it.
 pub fn check_form(initrd: &Blob) -> Result<Option<BTreeMap<String, Kind>>> {
     let (file, bytes) = (&initrd.name, &initrd.bytes);
     let is_file_system =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A booted board at its shell prompt. Commands go over the board's console. Instruments are connected to its pins and
-//! its network cable.
+//! A booted board at its shell prompt. Commands go over the board's console. Instruments are connected to the board's
+//! pins and network cable.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -89,7 +89,7 @@ impl Session {
         Session::at_prompt(Machine::new(seeded(board, seed), boot)?)
     }
 
-    /// Restores the machine `name`, if there is a snapshot of it. The machine may be at any cycle.
+    /// Restores the machine `name`, if it has a snapshot. The machine may be at any cycle.
     pub fn kept(
         snapshots: &Snapshots,
         name: &str,
@@ -167,7 +167,7 @@ impl Session<Observed<Ledger>> {
         self.machine.observer()
     }
 
-    /// Records the events of the `worst` longest latencies of each task, and of the task's latency number `wanted`.
+    /// For each task, records the events of the `worst` longest latencies and of latency number `wanted`.
     pub fn keep_latencies(&mut self, (worst, wanted): (usize, Option<usize>)) {
         self.machine.observer_mut().set_kept(worst, wanted);
     }
@@ -377,7 +377,7 @@ impl<B: BoardBus> Session<B> {
     }
 }
 
-/// Handler of a session's stops: takes the pins' edges, and lets the peer and the keeper act.
+/// Handler of a session's stops. It takes the pins' edges, and lets the peer and the keeper act.
 struct Attached<'a, B: BoardBus> {
     pins: Option<&'a mut Pins>,
     peer: Option<&'a mut dyn Peer>,

@@ -3,11 +3,11 @@
 //! seed boots only once, not for every command.
 //!
 //! The name of a snapshot is a hash of everything that the boot depends on. The file contains its name, and a hash of
-//! its content. If a snapshot is damaged or contains another name, a note says so, and the board boots instead. If the
-//! cache cannot be written, one note says so, and the work continues without snapshots.
+//! its content. If a snapshot is damaged or contains another name, the session prints a note and boots the board. If
+//! the cache cannot be written, the session prints one note and continues without snapshots.
 //!
-//! The file holds, in order: [`MAGIC`], [`FORMAT`], the length of the state, the name, a BLAKE3 hash of everything
-//! else, and the state. Format and length are little-endian. The state is compressed as one LZ4 block.
+//! The file holds these parts, in this order: [`MAGIC`], [`FORMAT`], the length of the state, the name, a BLAKE3 hash
+//! of all other parts, and the state. Format and length are little-endian. The state is compressed as one LZ4 block.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -194,7 +194,7 @@ fn read(path: &Path, name: &str, spec: &BoardSpec) -> Result<Option<Machine>> {
     ensure!(length <= LARGEST_FILE, "it is too large for a snapshot");
     let state = state(&fs::read(path)?, name)?;
     let machine = Machine::restored(spec.clone(), &state)?;
-    // Marks the snapshot as used: not every file system keeps the time of the last access.
+    // Marks the snapshot as used, because not every file system keeps the time of the last access.
     let _ = file.set_modified(SystemTime::now());
     Ok(Some(machine))
 }

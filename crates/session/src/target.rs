@@ -67,8 +67,8 @@ pub struct Target {
     pub victims: String,
 }
 
-/// A user's command and its standard input. All verbs type a command in one way, so that it takes equal cycles
-/// everywhere.
+/// A user's command and its standard input. All verbs type a command in one way, so that a command takes equal cycles
+/// under every verb.
 pub struct Given {
     /// Command line for the guest's shell, with the redirection of standard input.
     pub line: String,
@@ -199,7 +199,7 @@ impl Target {
         })
     }
 
-    /// Prepares the boot on the checked board, for a command: a panic ends the run.
+    /// Prepares the boot for a command on the checked board. A panic ends the run.
     pub fn prepare(&self, board: &BoardSpec) -> Result<Prepared> {
         self.prepare_with(board, None)
     }
@@ -226,7 +226,8 @@ impl Target {
             .transpose()
     }
 
-    /// Returns whether the root file system is ours. Its shell prints a marker when it is ready.
+    /// Returns whether the root file system is ours. The shell of our root file system prints a marker when it is
+    /// ready.
     pub fn has_our_root(&self) -> bool {
         self.initrd.is_none()
     }

@@ -11,7 +11,7 @@ use results::runs::point::Point;
 use results::runs::run::{Provenance, Run};
 
 /// Measures a point on a booted machine, as `provenance` and `instruments` describe it. Calls `seen` after the command.
-/// Returns the run, without the names of run and experiment, and the console output.
+/// Returns the run and the console output. In the run, its own name and the experiment's name are still empty.
 pub fn measure<B: BoardBus>(
     session: &mut Session<B>,
     instruments: &Setup,

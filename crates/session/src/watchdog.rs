@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Watchdog: detects that a guest will do nothing more. Either its kernel has said so, or the core is stuck in a loop
-//! inside its caches.
+//! Watchdog: detects that a guest will do nothing more. Either the guest's kernel has printed that it ended, or the
+//! core is stuck in a loop inside its caches.
 
 use arm::Counters;
 use board::{BoardBus, Machine};
 
 /// Longest board time in which a working core shows no sign of activity, in seconds. Linux takes a timer interrupt 100
-/// times per second. Its decompressor takes 3 s, and writes to memory all the time.
+/// times per second. Linux's decompressor takes 3 s, and writes to memory all the time.
 const STILL_S: f64 = 10.0;
 
 /// A line counts as a kernel's last line if nothing follows it for this board time, in seconds.
@@ -30,7 +30,7 @@ pub enum Over {
     Panic,
     /// The guest halted.
     Halted,
-    /// The guest powered down; the board has no power switch.
+    /// The guest powered down, but the board has no power switch.
     PoweredDown,
     /// The core executes instructions that have no effect.
     Still,
@@ -58,8 +58,8 @@ impl Over {
 
 /// Checks a machine from time to time.
 pub struct Watchdog {
-    /// Length of the console's log, number of cycles spent waiting for interrupts, and board time of the last change of
-    /// either.
+    /// Length of the console's log, number of cycles spent waiting for interrupts, and board time at which one of these
+    /// two last changed.
     said: ((usize, u64), f64),
     /// Number of exceptions at the last change of `said`.
     exceptions: u64,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! System control coprocessor: effects of its registers and operations. Each core has its own register numbers.
-//! `model/` has the [`Row`]s, which connect numbers and effects.
+//! The registers and operations of the system control coprocessor, and their effects. Each core has its own register
+//! numbers. `model/` has the [`Row`]s, which connect numbers and effects.
 //!
-//! Operands of operations by address are MVAs; the FCSE does not relocate them. The model guesses nothing. The run ends
-//! at a read of a write-only register, at a write of a read-only register, at an access to a register that the manual
-//! does not list, and at a write of debug bits that would change the core's behaviour.
+//! Operations by address take MVAs, which the FCSE does not relocate. The model guesses nothing. The run ends when
+//! software reads a write-only register or writes a read-only register. It also ends at an access to a register that
+//! the manual does not list, and at a write of debug bits that would change the core's behaviour.
 
 use crate::addr::Mva;
 use crate::bus::Bus;
@@ -221,7 +221,7 @@ impl<B: Bus> Cpu<B> {
         self.cp15.sctlr >> 13 & 1 != 0
     }
 
-    /// Whether loads of the pc select the Thumb state by bit 0, as on ARMv5 with SCTLR.L4 clear.
+    /// Whether bit 0 of a value loaded into the pc selects the Thumb state. It does on ARMv5 while SCTLR.L4 is clear.
     pub(crate) fn loads_interwork(&self) -> bool {
         self.config.core.version > Version::V4 && self.cp15.sctlr >> 15 & 1 == 0
     }

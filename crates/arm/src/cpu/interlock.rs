@@ -8,10 +8,10 @@ use crate::observe::Cause;
 
 /// Pending results, as four sets of registers:
 ///
-/// - bits 47:32, which are also an [`Op`]'s bits for the registers that it uses: a use by the next instruction stalls
-///   one cycle;
-/// - bits 63:48: a use by the next instruction stalls two cycles, a use by the one after it stalls one;
-/// - bits 31:16, a subset of 47:32: a store of the register does not stall;
+/// - bits 47:32: a use by the next instruction stalls one cycle. An [`Op`] has the registers that it uses in the same
+///   bits.
+/// - bits 63:48: a use by the next instruction stalls two cycles. A use by the instruction after that stalls one cycle.
+/// - bits 31:16, a subset of 47:32: a store of the register does not stall.
 /// - bits 15:0, a subset of 47:32: an accumulation onto the register does not stall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interlock(pub(super) u64);
@@ -26,7 +26,7 @@ impl Interlock {
         Interlock(u64::from(registers) << 32)
     }
 
-    /// Returns the interlock for products. Accumulators receive them by forwarding (`DDI0214B 9.9.1`).
+    /// Returns the interlock for products. Forwarding gives a product to an accumulation early (`DDI0214B 9.9.1`).
     #[inline(always)]
     pub(crate) fn after_product(registers: u32) -> Interlock {
         Interlock(u64::from(registers) << 32 | u64::from(registers))
@@ -39,15 +39,15 @@ impl Interlock {
         Interlock(0x1_0001_0001 << register)
     }
 
-    /// Returns the interlock one instruction later. Some results are then still pending, but stores and accumulations
-    /// do not wait for them.
+    /// Returns the interlock one instruction later. Only the results of bits 63:48 are then still pending. Stores and
+    /// accumulations do not wait for them.
     #[inline]
     fn later(self) -> Interlock {
         Interlock((self.0 >> 48) * 0x1_0001_0001)
     }
 
-    /// Whether all pending results are loaded words. In this usual case the next instruction waits one cycle, whichever
-    /// stage needs the word, and later instructions do not wait.
+    /// Whether all pending results are loaded words. In this usual case, the next instruction waits one cycle if any of
+    /// its stages needs the word. Later instructions do not wait.
     #[inline(always)]
     fn is_of_words(self) -> bool {
         self.0 & !(0xffff << 32) == 0
@@ -90,13 +90,13 @@ impl<B: Bus> Cpu<B> {
         self.interlock = Interlock::NONE;
     }
 
-    /// Executes an operation that may have to wait for operands, or has a condition.
+    /// Executes an operation that has a condition or may have to wait for operands.
     #[inline(always)]
     pub(super) fn wait_and_execute(&mut self, op: Op<B>) {
         // An undecoded operation comes here again after it is decoded.
         if self.interlock != Interlock::NONE && op.header() != 0 {
             if !self.interlock.is_of_words() {
-                // This is a tail call, so the loop keeps the next operation in registers.
+                // The call is a tail call, so the loop keeps the next operation in registers.
                 return self.wait_by_stage_and_execute(op);
             }
             self.stall(u64::from(op.uses_any_of(self.interlock.0)));
@@ -139,8 +139,8 @@ impl<B: Bus> Cpu<B> {
         self.wait_by_stage_and_execute_any(op);
     }
 
-    /// Executes any operation with pending results or operands of different stages. This is a separate function, so
-    /// that `wait_by_stage_and_execute` needs no stack frame.
+    /// Executes an operation when results are pending, or when its operands are needed in different stages. This is a
+    /// separate function, so that `wait_by_stage_and_execute` needs no stack frame.
     #[inline(never)]
     fn wait_by_stage_and_execute_any(&mut self, op: Op<B>) {
         let (pending, scoreboard) = (self.interlock, self.behaviour().scoreboard);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The saved state of the core, taken between two calls of [`Cpu::run`].
 //!
-//! Decoded operations are not saved; a restore looks them up by their words. The current line is saved, because its
-//! operations execute without another lookup in cache and TLB until the core leaves the line.
+//! Decoded operations are not saved; a restore looks them up by their words. The current line is saved, because until
+//! the core leaves it, its operations execute without another lookup in cache and TLB.
 
 use super::Cpu;
 use crate::bus::{Bus, Signals};
@@ -36,7 +36,8 @@ const LATEST: u64 = 1 << 56;
 
 impl<B: Bus> Cpu<B> {
     /// Moves the core to another bus, which `wrap` makes from the current bus. Call it between two calls of
-    /// [`Cpu::run`]. If the new bus keeps contents and timing, the core continues with the same bytes and cycles.
+    /// [`Cpu::run`]. If the new bus has the contents and timing of the old one, the move changes no byte and no cycle
+    /// of the run.
     pub fn on_bus<C: Bus>(self, wrap: impl FnOnce(B) -> C) -> Cpu<C> {
         let undecoded = Op::undecoded(Cpu::<C>::decode_and_execute);
         let mut cpu = Cpu {
@@ -94,8 +95,8 @@ mod tests {
     use crate::tests::bus::{ObservedBus, TestBus};
     use crate::tests::core::{mapped, mapped_on, steps};
 
-    /// A damaged state can have the wrong instruction set state. Thumb operations have their own slots, and there are
-    /// fewer Thumb slots than A32 slots.
+    /// In a damaged state, the instruction set state can be wrong. The number of an A32 slot may then be too large,
+    /// because Thumb operations have their own, fewer slots.
     #[test]
     fn a_current_line_of_another_state_than_the_cores_is_refused() {
         let mut cpu = mapped();

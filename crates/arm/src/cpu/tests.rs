@@ -103,7 +103,7 @@ fn a_watchpoint_elsewhere_changes_no_cycle_when_code_loses_its_translation() {
     let after = |points: &[Watchpoint]| {
         let mut cpu = before_loads_that_evict(0x2_0ffe, |bus| bus);
         cpu.set_watchpoints(points.to_vec());
-        // Continues into the next line.
+        // The core continues into the next line.
         steps(&mut cpu, 12);
         (cpu.pc, cpu.cycles, cpu.counters)
     };
@@ -167,9 +167,8 @@ fn the_second_stall_of_a_byte_is_over_after_a_longer_instruction() {
 }
 
 /// Returns a core at address 0x100 of PID 0. PIDs 0, 1 and 2 each map their first page to a different physical page. r1
-/// and r2 hold PIDs 1 and 2. Each page has an instruction at 0x18 that moves the page's number to r3, and instructions
-/// at 0x108 to 0x110 that move it to r3, r4 and r5. The numbers are 0x10 under PID 0, 0x11 under PID 1 and 0x12 under
-/// PID 2.
+/// and r2 hold PIDs 1 and 2. In each page, the instruction at 0x18 moves the page's number to r3. The instructions at
+/// 0x108 to 0x110 move it to r3, r4 and r5. The numbers are 0x10 under PID 0, 0x11 under PID 1 and 0x12 under PID 2.
 fn with_three_pids(code: &[u32]) -> Cpu<TestBus> {
     let mut cpu = mapped();
     for pid in 0..3 {

@@ -26,8 +26,7 @@ impl<B: Bus> Cpu<B> {
         self.spend(cause, cycle - self.cycles);
     }
 
-    /// Waits for the bus until `cycle`. The part of the wait in which a write had the bus is charged to that
-    /// write's cause.
+    /// Waits for the bus until `cycle`. While a write has the bus, the wait is charged to the cause of that write.
     #[inline(always)]
     pub(crate) fn wait_until(&mut self, cause: Cause, cycle: u64) {
         if B::OBSERVED {

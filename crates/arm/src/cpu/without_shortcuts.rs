@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Execution without shortcuts ([`Bus::SHORTCUTS`]): the definition of the instruction loop.
+//! Execution without shortcuts ([`Bus::SHORTCUTS`]). This code defines the behaviour of the instruction loop.
 
 use super::Cpu;
 use crate::bus::Bus;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shows how to add an instruction. It needs a file like this one and two lines in `mod.rs`: a `mod` line, and a line
-//! in the list of rows. Here, the test adds the row to the list.
+//! Shows how to add an instruction. A new instruction needs a file like this one and two lines in `mod.rs`: a `mod`
+//! line, and a line in the list of rows. In this example, the test adds the row to the list.
 
 use super::{Op, rd, rm};
 use crate::bus::Bus;

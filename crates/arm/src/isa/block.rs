@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! LDM and STM (ARM ARM A5.4).
 //!
-//! The plain forms without r15 are frequent, so the code has one copy for each combination of direction and write-back.
-//! The forms with ^ and those that load r15 share a slow copy.
+//! The plain forms without r15 are frequent, so each combination of direction and write-back has its own copy of the
+//! code. The forms with ^ and the forms that load r15 share a slow copy.
 
 use super::load_store::{fails_late, pending_load};
 use super::{ALWAYS, Exec, Op, bit, rn};

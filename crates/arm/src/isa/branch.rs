@@ -122,7 +122,7 @@ fn take_b<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     if LINK {
         cpu.r[14] = cpu.pc;
     }
-    // `pc` is the next instruction; the manual counts from the one after it.
+    // `pc` is the address of the next instruction. The distance counts from the instruction after that.
     cpu.jump(cpu.pc.wrapping_add(distance(op.insn())).wrapping_add(4));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! MCR and MRC of CP15 (ARM ARM A3.11). Other coprocessor instructions are undefined, unless the core has its
-//! own rows for them (`model/`). In User mode all of them are undefined.
+//! MCR and MRC of CP15 (ARM ARM A3.11). Other coprocessor instructions are undefined, unless the core has its own rows
+//! for them (`model/`). In User mode, MCR and MRC of CP15 are undefined, too.
 
 use super::branch::undefined;
 use super::{Op, rd, rm, rn, rs};

@@ -215,7 +215,7 @@ impl Text<'_> {
         }
     }
 
-    /// Whether the offset is added before the access: always for PLD, never for the T forms.
+    /// Whether the offset is added before the access. It always is for PLD, and never for the T forms.
     fn indexed_before(&self) -> bool {
         bit(self.insn, 24)
     }

@@ -32,7 +32,7 @@ rows! {
     ("PLD", V5E, "11110111U101nnnn1111iiiiitt0mmmm", preload, "pld {a}");
 }
 
-/// Transfer; a const parameter.
+/// Kinds of transfer, used as const parameters.
 mod what {
     pub const STORE_WORD: u32 = 0;
     pub const LOAD_WORD: u32 = 1;
@@ -42,7 +42,7 @@ mod what {
     pub const LOAD_LATE_WORD: u32 = 5;
 }
 
-/// Addressing mode; a const parameter.
+/// Addressing modes, used as const parameters.
 pub(super) mod index {
     pub const OFFSET: u32 = 0;
     pub const PRE: u32 = 1;
@@ -51,7 +51,7 @@ pub(super) mod index {
     pub const USER: u32 = 3;
 }
 
-/// Kind of offset; a const parameter.
+/// Kinds of offset, used as const parameters.
 mod offset {
     pub const CONSTANT: u32 = 0;
     pub const REGISTER: u32 = 1;
@@ -194,7 +194,7 @@ fn execute_slowly<B: Bus, const WHAT: u32, const INDEX: u32>(cpu: &mut Cpu<B>, o
     finish::<B, INDEX>(cpu, insn, moved, loaded, is_late(WHAT) || va & 3 != 0);
 }
 
-/// Completes an access that did not fault: write-back and result.
+/// Completes an access that did not fault: writes back the base, and writes the result.
 #[inline(always)]
 fn finish<B: Bus, const INDEX: u32>(
     cpu: &mut Cpu<B>,
@@ -212,7 +212,7 @@ fn finish<B: Bus, const INDEX: u32>(
     }
 }
 
-/// Whether the result has one more cycle of latency than a word on an ARM9.
+/// Whether the latency of the result is one cycle longer than that of a word on an ARM9.
 const fn is_late(what: u32) -> bool {
     what == what::LOAD_BYTE || what == what::LOAD_LATE_WORD
 }
@@ -265,8 +265,8 @@ fn store<B: Bus>(cpu: &mut Cpu<B>, width: Width, user: bool, va: u32, value: u32
     }
 }
 
-/// Whether a load of the pc whose condition fails takes one cycle more than its issue, as on XScale (IXP45X p. 184,
-/// table 82).
+/// Whether a load of the pc with a failed condition takes one cycle in addition to its issue, as on XScale (IXP45X p.
+/// 184, table 82).
 pub(super) fn fails_late(insn: u32, core: &Core) -> bool {
     core.behaviour.late_failure && insn >> 28 != ALWAYS
 }

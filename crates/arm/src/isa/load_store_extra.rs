@@ -27,7 +27,7 @@ rows! {
     ("SWPB", V4, "cccc00010100nnnndddd----1001mmmm", swap::<B, true>, "swpb{c} {d}, {m}, [{n}]");
 }
 
-/// Transfer; a const parameter, and the argument of the selectors.
+/// Kinds of transfer, used as const parameters and as arguments of the selectors.
 mod what {
     pub const STORE_HALF: u32 = 0;
     pub const LOAD_HALF: u32 = 1;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The instruction set: ARMv5TE in A32 and Thumb, one row for each encoding (ARM ARM DDI0100, A4, A7).
 //!
-//! A row binds a name, the architecture version, the bit pattern as the manual draws it, the function that
-//! selects the code to execute, and the print format. The decode table, the disassembler and the overlap test
-//! read the rows. In a pattern, `0` and `1` are fixed bits, a letter is an operand field, and `-` is a bit
-//! that should be zero or one and that the core ignores.
+//! A row has a name, the architecture version, the bit pattern as the manual draws it, the function that selects the
+//! code to execute, and the print format. The decode table, the disassembler and the overlap test read the rows. In a
+//! pattern, `0` and `1` are fixed bits, and a letter is an operand field. `-` is a bit that the manual wants as zero or
+//! one, and that the core ignores.
 //!
 //! Choices where the architecture says UNPREDICTABLE:
 //! * Writes to r15 by instructions that cannot branch (MUL, CLZ, MRS, base write-back) are lost.
-//! * r15 as an operand is always the instruction's address + 8 (+ 4 in Thumb), also with a shift by register;
-//!   STR and STM store the address + 12, as ARM9 does.
-//! * LDM with write-back and the base in the list writes the base back if it is the only register of the list or not
-//!   the last one. STM stores the old base (ARM9E behaviour). An empty list transfers nothing and moves the base by 64.
-//! * MSR does not change the T and J bits, and keeps the old mode if the new mode bits are invalid. The SPSR in
-//!   User and System mode reads as the CPSR and ignores writes; an exception return in these modes
-//!   (`movs pc`, `ldm ^`) only branches.
+//! * r15 as an operand is always the instruction's address + 8 (+ 4 in Thumb), also with a shift by register. STR and
+//!   STM store the address + 12, as ARM9 does.
+//! * LDM with write-back and the base in the list writes the base back, unless the base is the last of several
+//!   registers. STM stores the old base (ARM9E behaviour). An empty list transfers nothing and moves the base by 64.
+//! * MSR does not change the T and J bits, and keeps the old mode if the new mode bits are invalid. In User and System
+//!   mode, the SPSR reads as the CPSR and ignores writes. An exception return in these modes (`movs pc`, `ldm ^`) only
+//!   branches.
 //! * CMP and the other tests ignore Rd. P=0, W=1 in the half-word class is plain post-indexing.
 //! * LDRD and STRD with an odd Rd are undefined. At an address that is word-aligned, but not double-word-aligned,
 //!   they transfer two words.
@@ -70,7 +70,8 @@ pub(crate) use table::DecodeTable;
 /// `cpu.r[15]` reads as in the architecture.
 pub type Exec<B> = fn(&mut Cpu<B>, Op<B>);
 
-/// A decoded instruction: two machine words. They are passed in registers and kept in the slot of the I-cache line.
+/// A decoded instruction: two machine words. Functions pass these words in registers. The slot of the I-cache line
+/// keeps them.
 pub struct Op<B: Bus> {
     /// Function that executes the instruction.
     pub(crate) exec: Exec<B>,
@@ -141,7 +142,7 @@ impl<B: Bus> Op<B> {
         self.bits >> 48
     }
 
-    /// Largest header of an unconditional operation.
+    /// Largest `header` of an operation that always executes.
     pub(crate) const CYCLES: u64 = 0xff;
 
     /// Issue cycles if the condition passes, without memory time.
@@ -151,7 +152,7 @@ impl<B: Bus> Op<B> {
     }
 
     /// Whether the operation is an A32 branch that checks its condition itself (`branch.rs`). Thumb operations never
-    /// match: their words have the condition "always", or are short distances.
+    /// match, because their words have the condition "always" or are short distances.
     pub(crate) fn is_conditional_branch(self) -> bool {
         self.insn() & 0x0f00_0000 == 0x0a00_0000 && self.insn() >> 28 < ALWAYS
     }
@@ -189,7 +190,7 @@ impl Version {
     }
 }
 
-/// One encoding: the part of a row that does not depend on the bus.
+/// An encoding: the part of a row that does not depend on the bus.
 pub(crate) struct Encoding {
     pub(crate) name: &'static str,
     pub(crate) version: Version,
@@ -249,7 +250,7 @@ fn all_a32() -> impl Iterator<Item = &'static Encoding> {
 
 /// Returns name and bit pattern of every Thumb or A32 encoding, for tests that generate random instructions. The list
 /// includes encodings of later architecture versions, and those that only this core has. In a pattern, letters and `-`
-/// stand for bits that vary; a leading `cccc` is the condition.
+/// stand for bits that vary. A leading `cccc` is the condition.
 pub fn encodings(
     thumb: bool,
     core: &Core,

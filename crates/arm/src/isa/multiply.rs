@@ -32,7 +32,7 @@ rows! {
     ("SMUL", V5E, "cccc00010110dddd----ssss1yx0mmmm", half, "smul{x}{y}{c} {d}, {m}, {s}");
 }
 
-// In this class, Rd (or RdHi) is where other classes have Rn, and the accumulator (or RdLo) is where they have Rd.
+// In this class, Rd (or RdHi) has the place of Rn in other classes. The accumulator (or RdLo) has the place of Rd.
 
 pub(super) fn mul<B: Bus, const ACCUMULATE: bool>(insn: u32, core: &Core) -> Op<B> {
     let mut uses = 1 << rm(insn) | 1 << rs(insn);
@@ -52,7 +52,7 @@ pub(super) fn mul<B: Bus, const ACCUMULATE: bool>(insn: u32, core: &Core) -> Op<
     Op::new(exec, insn, uses, cycles)
 }
 
-// Multipliers; a const parameter.
+// Kinds of multiplier, used as const parameters.
 const FIXED: u32 = Multiplier::Fixed as u32;
 const BYTES: u32 = Multiplier::Bytes as u32;
 const BITS: u32 = Multiplier::Bits as u32;
@@ -62,7 +62,7 @@ fn copy<B: Bus>(copies: [Exec<B>; 6], insn: u32, core: &Core) -> Exec<B> {
     copies[(core.behaviour.multiplier as usize) << 1 | usize::from(bit(insn, 20))]
 }
 
-/// Cycles beyond the issue.
+/// Cycles of a multiplication beyond its issue.
 #[inline(always)]
 fn taken<const HOW: u32>(factor: u32, signed: bool) -> u64 {
     match HOW {
@@ -73,8 +73,8 @@ fn taken<const HOW: u32>(factor: u32, signed: bool) -> u64 {
     }
 }
 
-/// Cycles that the multiplier takes for its second factor: one for each significant byte, at least one. Upper bytes are
-/// not significant if they only repeat the sign or, for unsigned long products, are zero.
+/// Cycles that the multiplier takes for its second factor. It takes one cycle for each significant byte, and at least
+/// one. Upper bytes are not significant if they only repeat the sign or, for unsigned long products, are zero.
 fn iterations(factor: u32, signed: bool) -> u64 {
     let folded = if signed {
         factor ^ ((factor as i32) >> 31) as u32
@@ -84,8 +84,8 @@ fn iterations(factor: u32, signed: bool) -> u64 {
     u64::from(4 - (folded | 1).leading_zeros() / 8)
 }
 
-/// Cycles for which XScale's multiplier is busy with a signed factor (IXP42X 3.9.4.4, recalled): one if its
-/// upper 17 bits are equal, two if its upper five bits are equal, else three.
+/// Cycles for which XScale's multiplier is busy with a signed factor (IXP42X 3.9.4.4, recalled). It is one cycle if the
+/// factor's upper 17 bits are equal, two if its upper five bits are equal, and otherwise three.
 pub(crate) fn magnitude(factor: u32) -> u64 {
     match (factor as i32) >> 15 {
         0 | -1 => 1,

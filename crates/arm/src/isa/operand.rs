@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Stages in which instructions need their operands. Most are needed at the start of Execute (read ports A
-//! and B); accumulators and data to be stored are needed later (port C; `DDI0165B p. 8-22`,
-//! `DDI0214B 9.9.1, 9.10.1`).
+//! Stages in which instructions need their operands (`DDI0165B p. 8-22`, `DDI0214B 9.9.1, 9.10.1`). Most operands are
+//! needed at the start of Execute, through read ports A and B. Accumulators and data to be stored are needed later,
+//! through port C.
 
 use super::{bit, rd, rm, rn, rs};
 
-/// Registers that an A32 instruction reads, as sets of bits, by the stage that needs them.
+/// Registers that an A32 instruction reads. Each field has the registers that one stage needs, as a set of bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Operands {
     /// Needed at the start of Execute.
     pub early: u32,
     /// Needed to accumulate a product.
     pub accumulated: u32,
-    /// Needed to store. For a store of several words, only the first register.
+    /// Needed to store data. For a store of several words, this is only the first register.
     pub stored: u32,
 }
 
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn every_register_that_is_used_is_needed_early_or_late() {
-        // A use of a word that was just loaded always costs a cycle, whichever stage needs the word.
+        // A use of a word that was just loaded costs a cycle in every stage.
         let cpu = machine();
         let needs = |op: Op<TestBus>| match with_late_ones(op.insn()) {
             Some(operands) => operands.early | operands.accumulated | operands.stored,

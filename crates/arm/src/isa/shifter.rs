@@ -8,7 +8,7 @@ use crate::bus::Bus;
 use crate::cpu::Cpu;
 use crate::psr::C;
 
-/// Kinds of operand 2; a const parameter of the execute functions.
+/// Kinds of operand 2, used as const parameters of the execute functions.
 pub(super) mod kind {
     /// 8-bit constant, not rotated: the carry does not change.
     pub const CONSTANT: u32 = 0;

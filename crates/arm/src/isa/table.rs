@@ -45,8 +45,8 @@ impl<B: Bus> Clone for DecodeTable<B> {
 }
 
 impl<B: Bus> DecodeTable<B> {
-    /// Makes the table for a core. It has the instructions of the core's architecture version, of earlier versions, and
-    /// of this core alone.
+    /// Makes the table for a core. The table has the instructions of the core's architecture version and of earlier
+    /// versions, and the core's own instructions.
     pub(crate) fn new(core: &'static Core) -> DecodeTable<B> {
         let a32 = A32.iter().copied().flatten().zip(a32_selectors());
         let own = core.own_encodings().iter().zip(core.own_selectors());

@@ -2,7 +2,7 @@
 //! Issue cycles of instructions, and differences in a core's behaviour. Each core's folder in `model/` has
 //! the values.
 //!
-//! Memory time is not included here; accesses add it. `docs/understand/TIMING.md` compares all times with the manuals.
+//! Memory time is not included; the accesses add it. `docs/understand/TIMING.md` compares all times with the manuals.
 //! The tests are in `tests/cycles/`.
 
 /// Issue cycles of a core's instructions.
@@ -72,26 +72,27 @@ pub struct Timing {
 /// Differences in a core's behaviour other than issue cycles.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Behaviour {
-    /// Data processing that writes the pc issues first and branches afterwards, so its issue cycles are added.
+    /// Data processing that writes the pc issues first and branches afterwards. Its issue cycles are added to those of
+    /// the branch.
     pub issue_before_branch: bool,
     /// Cycles of a multiplication beyond its issue.
     pub multiplier: Multiplier,
-    /// A loaded word is ready one cycle later than on an ARM9, like a loaded byte.
+    /// A loaded word is ready as late as a loaded byte. On an ARM9, it is ready one cycle earlier.
     pub late_words: bool,
-    /// A scoreboard tracks results: pending results arrive while the core works or waits for something else. Without a
+    /// A scoreboard tracks results. Pending results arrive while the core works or waits for something else. Without a
     /// scoreboard, a wait for memory also delays all pending results.
     pub scoreboard: bool,
     /// LDR and LDM of the pc take their issue cycles and one more cycle if their condition fails.
     pub late_failure: bool,
     /// A branch target buffer predicts B and BL of A32.
     pub predicts_branches: bool,
-    /// Results of MRC and SWP are available when the instruction ends, and the result of MRS one cycle later. On other
-    /// cores, the result of MRS is available when the instruction ends, and the results of MRC and SWP one cycle later.
+    /// The results of MRC and SWP are available when the instruction ends. The result of MRS is available one cycle
+    /// later. On other cores, MRC and SWP have the later results, and MRS has the earlier one.
     pub slow_moves: bool,
     /// PLD fills a D-cache line in the background.
     pub preload_fills: bool,
-    /// Pages choose whether a store that misses fills a line (write allocation), and whether lines of the page go into
-    /// the mini data cache.
+    /// The attributes of a page decide whether a store that misses fills a line (write allocation), and whether the
+    /// page's lines go into the mini data cache.
     pub page_fill_policies: bool,
     /// An uncached read waits until the write buffer is empty.
     pub uncached_reads_fence: bool,

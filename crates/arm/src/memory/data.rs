@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Data side of the memory path: loads and stores. The start of each function answers hits. All other accesses take the
-//! slow path below, which defines the behaviour.
+//! Data side of the memory path: loads and stores. Each function handles hits first. All other accesses take the slow
+//! path below, which defines the behaviour.
 
 use crate::addr::{Mva, Pa, Va};
 use crate::bus::{Bus, BusError, Width};
@@ -36,7 +36,8 @@ impl<B: Bus> DescriptorRead for Walker<'_, B> {
 }
 
 impl<B: Bus> Cpu<B> {
-    /// Whether loads and stores may use [`crate::grants`]. They may not if an observer must see all accesses.
+    /// Whether loads and stores may use [`crate::grants`]. If an observer must see all accesses, grants must not be
+    /// used.
     pub(super) const GRANTS: bool = B::SHORTCUTS && !B::ACCESSES_OBSERVED;
 
     #[inline(always)]

@@ -2,8 +2,8 @@
 //! Support for debuggers: memory as the core sees it, and watchpoints.
 //!
 //! Reads and watchpoints change no result and no cycle. While a watchpoint is set, translations stay out of the fast
-//! table, so that every data access takes the slow path and is compared there. Without watchpoints, this support costs
-//! no host time.
+//! table. Every data access therefore takes the slow path, which compares it with the watchpoints. Without watchpoints,
+//! this support costs no host time.
 
 use crate::addr::{Mva, Pa, Va};
 use crate::bus::{Bus, Width};
@@ -82,7 +82,8 @@ impl<B: Bus> Cpu<B> {
 
     /// Reads the byte that the core would read at `mva`, without permission checks, time or side effects. The byte
     /// comes from the D-cache line if cache and page allow it, else from the write buffer, else from memory. A line is
-    /// read even if its page is no longer mapped. Returns `None` if nothing is mapped, or if there is no memory.
+    /// read even if its page is no longer mapped. Without a line, returns `None` if nothing is mapped or there is no
+    /// memory.
     pub fn debug_read(&self, mva: Mva) -> Option<u8> {
         let page = self.debug_page(mva);
         let line = self.memory.dcache.find(mva);
@@ -97,9 +98,9 @@ impl<B: Bus> Cpu<B> {
             .or_else(|| self.bus.peek(pa))
     }
 
-    /// Writes a byte as a store of the core would, without time. If a D-cache line holds `mva`, writes the line, which
-    /// becomes dirty in a write-back page. Writes memory if the page is uncached or write-through. The I-cache does not
-    /// change. Returns false if nothing is mapped, or if there is no memory.
+    /// Writes a byte as a store of the core would, without time. If a D-cache line holds `mva`, writes to this line. In
+    /// a write-back page, the line becomes dirty. Writes memory if the page is uncached or write-through. The I-cache
+    /// does not change. Returns false if nothing is mapped, or if there is no memory.
     pub fn debug_write(&mut self, mva: Mva, value: u8) -> bool {
         let page = self.debug_page(mva);
         let shift = 8 * (mva.0 & 3);

@@ -124,7 +124,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Reports the instruction at `pc` in the current line, which is about to execute.
+    /// Reports that the instruction at `pc`, in the current line, is about to execute.
     pub(crate) fn tell_fetch(&mut self, pc: u32) {
         let mva = self.fcse.fetch(Va(pc));
         let thumb = self.control & psr::T != 0;

@@ -131,7 +131,8 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Whether [`FetchState::resolved`] translates `pc`, allows the fetch, and is cacheable. If so, the prefetch buffer
-    /// is empty, because an uncached fetch forgets the page, and a lookup that finds the page again empties the buffer.
+    /// is empty. An uncached fetch, which can fill the buffer, makes the core forget the page. The lookup that finds
+    /// the page again empties the buffer.
     #[inline(always)]
     fn is_page_known(&self, pc: u32) -> bool {
         B::SHORTCUTS && pc >> 12 == self.fetch.page && self.fetch.epoch == self.memory.mmu.epoch()
@@ -183,8 +184,8 @@ impl<B: Bus> Cpu<B> {
         Ok(())
     }
 
-    /// Advances the pipeline: the instruction at `from` has executed, and `third`, two instructions after it, was
-    /// fetched.
+    /// Advances the pipeline. The instruction at `from` has executed, and the second instruction after it was fetched
+    /// with the relocation `third`.
     pub(crate) fn advance_fetches(&mut self, from: u32, third: Relocation) {
         let size = if self.control & psr::T != 0 { 2 } else { 4 };
         if self.pc != from.wrapping_add(size) {

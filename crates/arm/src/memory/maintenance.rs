@@ -170,8 +170,8 @@ impl<B: Bus> Cpu<B> {
         clean
     }
 
-    /// Waits, as part of an operation, until all pending writes are in memory, and then for `more` cycles. The separate
-    /// counter of waits for the write buffer does not count these cycles.
+    /// Waits until all pending writes are in memory, and then for `more` cycles. The wait is part of an operation. The
+    /// separate counter of waits for the write buffer does not count these cycles.
     pub(crate) fn finish_writes(&mut self, more: u64) {
         let drained = self.memory.biu.drain(&mut self.bus, self.cycles) + more;
         self.spend_until(Cause::Maintenance, drained);

@@ -66,8 +66,8 @@ fn a_line_fill_that_fails_writes_its_victim_back() {
     assert_eq!(cpu.load(0x2_0000, Width::Word), Ok(0x2_0000));
 }
 
-/// Returns FSR and FAR of the abort of an instruction at [`HERE`] with r0 = 1 and r1 = the first page of the second
-/// megabyte. The page has these descriptor bits and no memory.
+/// Returns FSR and FAR of the abort of an instruction at [`HERE`]. r0 is 1, and r1 points to the first page of the
+/// second megabyte. The page has these descriptor bits and no memory.
 fn abort(insn: u32, bits: u32) -> Option<(u32, u32)> {
     let mut cpu = mapped();
     cpu.bus.put(COARSE, &[NOWHERE | bits]);
@@ -125,7 +125,7 @@ fn a_transfer_goes_on_at_address_zero_behind_the_last() {
     assert_eq!(cpu.pc, HERE + 4);
 }
 
-/// Returns a core with a line whose upper half alone is dirty.
+/// Returns a core with a line of which only the upper half is dirty.
 fn with_a_dirty_upper_half() -> crate::cpu::Cpu<crate::tests::bus::TestBus> {
     let mut cpu = mapped();
     assert!(cpu.load(0x2_0100, Width::Word).is_ok());

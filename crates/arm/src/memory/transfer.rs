@@ -26,14 +26,14 @@ struct Run {
 enum Stored {
     /// Nothing: the caller stores the words one by one.
     Nothing,
-    /// The cache part is done. The words must still be stored to this page, bypassing the cache. The flag says whether
-    /// the line was missing.
+    /// The cache part is done. The words must still be stored to the page in the first field, bypassing the cache. The
+    /// flag says whether the line was missing.
     Past(Resolved, bool),
 }
 
 impl<B: Bus> Cpu<B> {
-    /// Returns the line with `count` words from `va`, and the position of the first word, if a grant allows the read
-    /// and one line holds all words.
+    /// If a grant allows the read and one line holds all `count` words from `va`, returns the line and the position of
+    /// the first word.
     #[inline(always)]
     pub(crate) fn granted_line(&self, va: u32, count: u32) -> Option<([u32; 8], usize)> {
         let first = va >> 2 & 7;
@@ -44,8 +44,8 @@ impl<B: Bus> Cpu<B> {
         Some((*self.memory.dcache.line(line), first as usize))
     }
 
-    /// Returns the line for `count` words to `va`, and the position of the first word, if a grant allows the write and
-    /// one line holds all words.
+    /// If a grant allows the write and one line holds all `count` words from `va`, returns the line and the position of
+    /// the first word.
     #[inline(always)]
     pub(crate) fn granted_line_for_write(&self, va: u32, count: u32) -> Option<(usize, usize)> {
         let first = va >> 2 & 7;
@@ -56,7 +56,8 @@ impl<B: Bus> Cpu<B> {
         Some((line, first as usize))
     }
 
-    /// Loads ascending words from `va`. The low two bits of `va` are ignored or, with SCTLR.A, fault.
+    /// Loads ascending words from `va`. With SCTLR.A, a `va` that is not word-aligned faults. Otherwise, its low two
+    /// bits are ignored.
     pub(crate) fn load_multiple(&mut self, va: u32, out: &mut [u32]) -> Access<()> {
         if va & 3 != 0 && self.cp15.alignment_checked() {
             return Err(self.data_abort(Fault::ALIGNMENT, self.data_mva(va)));
@@ -106,8 +107,8 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Corrects the FAR after an external abort within a transfer of several words. The FAR becomes the address of the
-    /// last word, or of the last word below the 1 KB boundary that the transfer crosses after the abort (`DDI0198D
-    /// 3.3.1`).
+    /// last word. If the transfer crosses a 1 KB boundary after the abort, the FAR becomes the address of the last word
+    /// below that boundary (`DDI0198D 3.3.1`).
     #[cold]
     fn aborted_within(&mut self, last: u32, aborted: Aborted) -> Aborted {
         if Fault::is_external(self.cp15.dfsr) {
@@ -117,7 +118,8 @@ impl<B: Bus> Cpu<B> {
         aborted
     }
 
-    /// Stores ascending words to `va`. The low two bits of `va` are ignored or, with SCTLR.A, fault.
+    /// Stores ascending words to `va`. With SCTLR.A, a `va` that is not word-aligned faults. Otherwise, its low two
+    /// bits are ignored.
     pub(crate) fn store_multiple(&mut self, va: u32, words: &[u32]) -> Access<()> {
         if va & 3 != 0 && self.cp15.alignment_checked() {
             return Err(self.data_abort(Fault::ALIGNMENT, self.data_mva(va)));

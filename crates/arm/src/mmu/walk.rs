@@ -90,8 +90,8 @@ pub fn walk(
     }
 }
 
-/// Returns the entry for a large or small page. It covers the whole page if all quarters have equal
-/// permissions, else the quarter that holds `mva` (`DDI0198D 2.3.11`).
+/// Returns the entry for a large or small page. If all quarters have equal permissions, the entry covers the whole
+/// page. Otherwise, it covers the quarter that holds `mva` (`DDI0198D 2.3.11`).
 #[inline(always)]
 fn page(mva: Mva, size: u32, descriptor: u32, domain: u8, cb: u8) -> Entry {
     let quarters = (descriptor >> 4) as u8;

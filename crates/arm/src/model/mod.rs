@@ -126,8 +126,8 @@ pub(crate) static SPLIT: Core = Core {
     ..ARM926EJS
 };
 
-/// A core with the ARM920T's caches, TLBs and bus, and with the ARM926EJ-S's CP15, so that the test programs of the
-/// ARM926EJ-S run on it.
+/// A core with the caches, TLBs and bus of the ARM920T and the CP15 of the ARM926EJ-S. The test programs of the
+/// ARM926EJ-S run on this core.
 #[cfg(test)]
 pub(crate) static FROM_BASE: Core = Core {
     ways: ARM920T.ways,
@@ -138,7 +138,8 @@ pub(crate) static FROM_BASE: Core = Core {
     ..ARM926EJS
 };
 
-/// This text distinguishes boards. All fields that it omits follow from the name.
+/// Different cores must have different texts, because the texts distinguish boards. The omitted fields follow from the
+/// name.
 impl fmt::Debug for Core {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Core")
@@ -168,7 +169,7 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// If the core cannot have a cache of this size.
+    /// Fails if the core cannot have a cache of this size.
     pub fn cache(&self, size: u32) -> Result<CacheGeometry, String> {
         let (least, most) = self.cache_bytes;
         let ways = self.ways;

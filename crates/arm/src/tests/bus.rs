@@ -152,7 +152,8 @@ impl Bus for TestBus {
     }
 }
 
-/// A [`TestBus`] with an observer that requests, at each event, that all uses of translations are reported again.
+/// A [`TestBus`] with an observer. At each event, the observer requests that all uses of translations are reported
+/// again.
 #[derive(Clone)]
 pub(crate) struct ObservedBus(pub TestBus);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Times at which writes had the bus. Only an observed core keeps them, to name the cause of its waits.
+//! Times at which writes had the bus. Only an observed core keeps these times. It needs them to name the causes of its
+//! waits.
 
 use std::collections::VecDeque;
 

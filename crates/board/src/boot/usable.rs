@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The amount of RAM that a kernel uses: all RAM of the board, or the amount that `mem=` on its command line gives
-//! (Linux arch/arm/kernel/setup.c, `early_mem`).
+//! The amount of RAM that a kernel uses. `mem=` on the kernel's command line sets the amount; without it, the kernel
+//! uses all RAM of the board (Linux arch/arm/kernel/setup.c, `early_mem`).
 
 /// Returns the bytes that the kernel uses, counted from the start of RAM. The board has `size` bytes at `base`.
 ///
@@ -46,7 +46,7 @@ fn bank(text: &str, base: u64) -> Option<(u64, u64)> {
     }
 }
 
-/// Reads a number as the kernel does, with an optional K, M or G. Returns the number with the text that follows.
+/// Reads a number as the kernel does, with an optional K, M or G. Returns the number and the text that follows.
 fn number(text: &str) -> Option<(u64, &str)> {
     let (radix, digits) = match text.as_bytes() {
         [b'0', b'x' | b'X', ..] => (16, &text[2..]),

@@ -22,7 +22,7 @@ impl SystemBus {
         self.bench.connect_scope(scope)
     }
 
-    /// Gives the board the pulses and frames that are due, each at its own cycle.
+    /// Gives the board the pulses and frames that are due. Each arrives at its own cycle.
     pub(super) fn run_bench(&mut self, now: u64) {
         while let Some(driven) = self.bench.next_pulse(now) {
             self.pulse(driven);

@@ -2,9 +2,9 @@
 //! Access to memory for bus masters other than the core.
 //!
 //! A device moves data in [`Device::transfer`](crate::device::Device::transfer), through the [`Memory`] that the call
-//! gives it. Transfers read and write only RAM and bypass the core's caches, as in the hardware. Each transfer takes
-//! the time of the memory, and the core's accesses wait until it ends. A transfer does not wait for a burst of the core
-//! that is still in progress. Observers receive each transfer.
+//! gives it. Transfers read and write only RAM and bypass the core's caches, as in the hardware. Each transfer occupies
+//! the memory for its time, and the core's accesses wait until the transfer ends. A transfer does not wait for a burst
+//! of the core that is still in progress. Observers receive each transfer.
 
 use super::{Slot, SystemBus};
 use crate::device::Device;

@@ -38,8 +38,8 @@ const PENDING: [Option<Stop>; 4] = [
 ];
 
 impl SystemBus {
-    /// Returns whether a snapshot can hold the machine. The machine must be able to continue after its pending reason
-    /// to stop, if there is one, and it must not have instruments, a host or added parts.
+    /// Returns whether a snapshot can hold the machine. The machine must not have instruments, a host or added parts.
+    /// If a reason to stop is pending, the machine must be able to continue after the stop.
     pub(crate) fn can_be_saved(&self) -> bool {
         let is_bare = self.bench.is_bare() && self.link.is_bare() && !self.attached;
         PENDING.contains(&self.stop) && is_bare

@@ -29,7 +29,7 @@ pub trait Device: State + Duplicate + Send + Sync {
     /// Writes a register.
     fn write(&mut self, now: u64, offset: u32, width: Width, value: u32) -> Result<(), Unmodelled>;
 
-    /// Returns the latest cycle at which [`Device::tick`] must be called; `u64::MAX` when nothing is pending. The
+    /// Returns the latest cycle at which [`Device::tick`] must be called, or `u64::MAX` when nothing is pending. The
     /// result depends only on the device's state, so the bus may cache it between calls of this device.
     fn deadline(&self) -> u64 {
         u64::MAX
@@ -74,7 +74,7 @@ pub trait Device: State + Duplicate + Send + Sync {
         Fate::NoLink
     }
 
-    /// Plugs the network cable in at `rate`, or unplugs it.
+    /// Plugs the network cable in at this rate. Without a rate, unplugs it.
     fn set_cable(&mut self, _now: u64, _rate: Option<Rate>) {}
 }
 

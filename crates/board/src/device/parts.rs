@@ -73,9 +73,8 @@ pub fn names() -> Vec<&'static str> {
 
 /// Makes a part in its power-on state.
 ///
-/// # Errors
-/// Fails when the part or one of its values does not exist (the message suggests the nearest valid name), or when a
-/// clock is not between 1 Hz and 10 GHz. The error text is written for users.
+/// # Errors Fails when the part or one of its values does not exist, or when a clock is not between 1 Hz and 10 GHz.
+/// The error text is written for users and suggests the nearest valid name.
 pub fn build(part: &str, params: &Params) -> Result<Box<dyn Device>, String> {
     build_of(&all().collect::<Vec<_>>(), part, params)
 }

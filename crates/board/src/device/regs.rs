@@ -3,8 +3,8 @@
 //!
 //! A PrimeCell is behind the AHB-to-APB bridge. APB has no transfer size, so the part always sees a whole word. A
 //! narrow read therefore returns the lanes that it asked for. A narrow write to lane 0 reaches the register as a whole
-//! word, because the registers that drivers write this way have 8 or 16 bits. A narrow write to another lane is
-//! refused, since its effect depends on the bridge.
+//! word. Drivers write this way only to registers of 8 or 16 bits. A narrow write to another lane is refused, since its
+//! effect depends on the bridge.
 
 use super::Unmodelled;
 use arm::Width;

@@ -5,7 +5,7 @@ use super::{Bench, Generator, Pins, Pulses, Scope, ScopeSetup, SetupError};
 use crate::bus::SystemBus;
 use crate::link::{Frame, Link, Rate};
 
-/// Pins and the instruments on them. Code that has only the cables sees nothing else of the machine:
+/// Pins and the instruments on them. Code that gets only the cables has no access to the rest of the machine:
 ///
 /// ```
 /// fn look(cables: &board::instrument::Cables<'_>) -> bool {
@@ -74,7 +74,7 @@ impl<'a> Cables<'a> {
         self.bus.link()
     }
 
-    /// Plugs the network cable in at `rate`, or unplugs it. Frames on the wire are lost.
+    /// Plugs the network cable in at this rate. Without a rate, unplugs it. Frames on the wire are lost.
     pub fn plug(&mut self, rate: Option<Rate>) {
         self.bus.plug(self.now, rate);
     }
@@ -101,7 +101,7 @@ impl<'a> Cables<'a> {
         self.bus.with_link(|link| link.send(at, frame, true, false))
     }
 
-    /// Sends exactly these bytes as a frame of the host, without padding. Returns as [`Cables::send`] does.
+    /// Sends exactly these bytes as a frame of the host, without padding. Returns the same time as [`Cables::send`].
     pub fn send_raw(
         &mut self,
         not_before_ns: u64,

@@ -44,7 +44,7 @@ pub struct Pulses {
     pub segments: Vec<Segment>,
     /// Time for which a pulse is high, ns.
     pub width_ns: u64,
-    /// Maximum distance of a pulse from its place on the grid, in either direction, ns.
+    /// Maximum distance of an early or late pulse from its place on the grid, ns.
     pub jitter_ns: u64,
     /// Whether the first pulse of a segment comes at a random time within the first period. If not, it comes in the
     /// middle of that period.

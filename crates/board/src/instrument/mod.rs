@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instruments outside the board. They see and drive only the signals that a cable carries.
+//! Instruments outside the board. Instruments see and drive only the signals that a cable carries.
 //!
 //! An instrument knows the time, and the levels and edges of pins. It has no access to bus, memory or core. It is part
 //! of the machine's state, so a fork has a copy.
 //!
 //! Each pin of the board's probed GPIO port is one wire. The wire is high while the board or an instrument drives it
-//! high. A pulse reaches the board's input at the cycle at which it is due. An edge has the cycle at which the wire
-//! changed its level.
+//! high. A pulse reaches the board's input at the cycle at which it is due. The time of an edge is the cycle at which
+//! the wire changed its level.
 
 mod cables;
 mod generator;
@@ -58,7 +58,7 @@ impl Pins {
     }
 }
 
-/// An instrument. It gets the time, the pins and their edges, and nothing else.
+/// An instrument on the board's pins. It gets only the time, the pins and their edges.
 ///
 /// ```
 /// use board::bus::Edge;
@@ -84,7 +84,7 @@ impl Pins {
 /// }
 /// ```
 pub trait Instrument {
-    /// Returns the core cycle at which the instrument next drives a pin; `u64::MAX` for never.
+    /// Returns the core cycle at which the instrument next drives a pin, or `u64::MAX` for never.
     fn deadline(&self) -> u64 {
         u64::MAX
     }
@@ -114,7 +114,7 @@ pub(crate) struct Driven {
     pub level: bool,
 }
 
-// Instruments are not saved: a machine with instruments has no snapshot.
+// Instruments are not saved, because a machine with instruments has no snapshot.
 arm::state!(Bench: pins; generators, scopes);
 
 impl Bench {
@@ -155,13 +155,14 @@ impl Bench {
         self.scopes.len() - 1
     }
 
-    /// Returns the core cycle from which [`Bench::next_pulse`] has a level.
+    /// Returns the first core cycle at which [`Bench::next_pulse`] has a level to return.
     pub(crate) fn deadline(&self) -> u64 {
         let deadlines = self.generators.iter().map(Instrument::deadline);
         deadlines.min().unwrap_or(u64::MAX)
     }
 
-    /// Takes the earliest level that is due by `now`. If several are due at once, takes the first generator's.
+    /// Takes the earliest level that is due by `now`. If several are due at once, takes the level of the first
+    /// generator.
     pub(crate) fn next_pulse(&mut self, now: u64) -> Option<Driven> {
         let at = self.deadline();
         if at > now || at == u64::MAX {

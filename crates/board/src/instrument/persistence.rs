@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A screen with persistence. For each time after the trigger, it counts how often each channel was high and how often
-//! it had an edge. Its size does not depend on the number of triggers.
+//! it had an edge. The size of this data does not depend on the number of triggers.
 
 use super::SetupError;
 use crate::bus::Edge;

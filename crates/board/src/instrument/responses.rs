@@ -55,8 +55,8 @@ impl Responses {
         all
     }
 
-    /// Returns the stimuli from the first one with two responses to the last one with two responses. During this time,
-    /// the guest's program was running.
+    /// Returns the stimuli from the first one with two responses to the last one with two responses. The guest's
+    /// program was running between these two stimuli.
     pub fn served(&self) -> &[Response] {
         let twice = |r: &Response| r.second.is_some();
         let first = self.each.iter().position(twice);

@@ -76,8 +76,8 @@ pub(crate) const BUSY: &[u32] = &[
 /// str r8, [r5, r7]: makes the line dirty.
 pub(crate) const STORE: u32 = 0xe785_8007;
 
-/// Makes a machine that runs [`BUSY`] with identity page tables, write-back RAM, MMU and caches. The loop loads from a
-/// line that it has not used before, computes with the word, and executes `second`.
+/// Makes a machine that runs [`BUSY`] with identity page tables, write-back RAM, MMU and caches. The loop loads a word
+/// from a line that it has not used before, computes with the word, and executes `second`.
 pub(crate) fn cached(board: &str, second: u32) -> Machine {
     // add r8, r8, r6; eor r8, r8, r3
     cached_with(board, [0xe088_8006, 0xe028_8003, second])

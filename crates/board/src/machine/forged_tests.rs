@@ -148,7 +148,7 @@ fn forged_cores_are_refused_or_go_on_and_never_panic() {
         m.run_for(Duration::from_micros(700));
         let saved = m.snapshot().unwrap();
         let end = of_core(&m, &saved);
-        // Registers are at the beginning of the core's state, write buffer and counters at its end.
+        // The core's state begins with the registers. It ends with the write buffer and the counters.
         let ends = (HEAD..500).chain(end - 1000..end).step_by(step);
         let (mut refused, mut used) = (0, 0);
         for at in ends.chain((500..end - 1000).step_by(997)) {

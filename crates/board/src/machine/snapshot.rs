@@ -48,9 +48,8 @@ impl<B: BoardBus + State> Machine<B> {
 impl Machine {
     /// Restores a machine from a snapshot that was taken on the board `spec`.
     ///
-    /// # Errors
-    /// Fails when the bytes are recognisably not a snapshot of this board. If the bytes may be damaged, check them with
-    /// a hash first.
+    /// # Errors Fails when the bytes show that they are not a snapshot of this board. If the bytes may be damaged,
+    /// check them with a hash first.
     pub fn restored(spec: BoardSpec, snapshot: &[u8]) -> Result<Machine, RestoreError> {
         let (board, snapshot) = snapshot.split_at_checked(32).unwrap_or_default();
         if board != spec.identity().as_bytes() {

@@ -26,7 +26,7 @@ fn check(mut straight: Machine, count: u32, apart: u64, seed: u64) {
         assert_eq!(fork.run_until(further), restored.run_until(further));
         assert!(restored.snapshot() == fork.snapshot(), "saved at {next}");
     }
-    // The snapshot must contain this state: otherwise equal snapshots would prove nothing.
+    // If the snapshot did not contain this state, equal snapshots would prove nothing.
     let saved = straight.snapshot().unwrap();
     let restored = Machine::restored(straight.spec().clone(), &saved).unwrap();
     assert_eq!(state(&restored), state(&straight));

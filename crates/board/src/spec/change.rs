@@ -9,7 +9,7 @@ use toml::{Table, Value};
 
 /// Name that messages use in place of a file name.
 const PLACE: &str = "--set";
-/// Key and text of the source of changed numbers in `[sources]`.
+/// The entry in `[sources]` for changed numbers: key and text.
 const SOURCE: (&str, &str) = ("--set", "set by the user, instead of the board file's");
 
 /// A key and its new value, as the user wrote them.
@@ -61,8 +61,8 @@ fn error(key: &str, problem: String) -> SpecError {
     }
 }
 
-/// Changes the table of a board file. A change of a cache also removes the cache type register `ctr`, which describes
-/// the caches of the file, unless `ctr` is changed too.
+/// Changes the table of a board file. A change of a cache also removes the cache type register `ctr`, because `ctr`
+/// describes the caches of the file. If `ctr` is changed too, it stays.
 pub(super) fn apply(root: &mut Table, changes: &[Change]) -> Result<(), SpecError> {
     if changes.is_empty() {
         return Ok(());

@@ -44,16 +44,16 @@ const MACHINES: &[(&str, &str)] = &[(
 pub struct SdramSpec {
     /// Time from the bus grant to the critical word when the row is open.
     pub first_word_row_hit_bus: u32,
-    /// Time from the bus grant to the critical word when another row or no row is open in the bank.
+    /// Time from the bus grant to the critical word when the row is not open.
     pub first_word_row_miss_bus: u32,
-    /// Time of each further word of a burst; may be a fraction.
+    /// Time of each further word of a burst. It may be a fraction.
     pub clk_per_word_bus: f64,
     /// Time before the first word of a write burst.
     pub write_setup_bus: u32,
     /// Number of banks, a power of two.
     pub banks: u32,
-    /// Bytes of a row, over the whole bus width: a power of two, at least 1 KB. No burst of a core crosses a multiple
-    /// of 1 KB, so each burst stays within a row.
+    /// Bytes of a row, over the whole bus width. This is a power of two and at least 1 KB. No burst of a core crosses a
+    /// multiple of 1 KB, so each burst stays within a row.
     pub row_bytes: u32,
     /// Time between refreshes, ns. Each refresh closes all rows.
     pub refresh_interval_ns: u32,
@@ -78,7 +78,8 @@ pub struct BoardSpec {
     pub ctr: u32,
     /// Bytes of RAM.
     pub ram_bytes: u32,
-    /// Address of the SDRAM on the real chip, for information only: the machine file places the simulated RAM.
+    /// Address of the SDRAM on the real chip, for information only. The machine file gives the address of the simulated
+    /// RAM.
     pub soc_ram_base: u32,
     /// Memory timing.
     pub sdram: SdramSpec,
@@ -101,7 +102,7 @@ pub fn board_names() -> Vec<&'static str> {
 const LARGEST_FILE: u64 = 1 << 20;
 
 impl BoardSpec {
-    /// Returns a hash. Boards with any difference have different hashes.
+    /// Returns a hash of the board. Boards that differ in any value have different hashes.
     pub fn identity(&self) -> blake3::Hash {
         // A board is plain data, so its debug form contains every value.
         blake3::hash(format!("{self:?}").as_bytes())
@@ -123,7 +124,8 @@ impl BoardSpec {
     }
 
     /// Reads a board from a file and changes some of its numbers. The changes become part of its name. The board's
-    /// machine file is in the directory `machine` next to the board file, or else in the directory `machine` in `data`.
+    /// machine file is in the directory `machine` next to the board file. If it is not there, it is in the directory
+    /// `machine` in `data`.
     ///
     /// # Errors
     /// Fails when a file cannot be read, and at the first mistake in it.

@@ -22,7 +22,8 @@ pub struct DeviceSpec {
     pub size: u32,
     /// The part's own clock, Hz.
     pub clock_hz: Option<u64>,
-    /// Wait states in addition to those of every peripheral, bus clocks per transfer.
+    /// Additional wait states of this device, in bus clocks per transfer. Every peripheral also has the board's wait
+    /// states.
     pub wait_bus: u32,
     /// Further values of the part.
     pub values: BTreeMap<String, u64>,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads a TOML file in which every number has an origin.
 //!
-//! A number is `{ value = 7, source = "key of [sources]", confidence = "D" }`, or a plain number in a table that has
-//! `source` and `confidence` itself. Messages name the file, the key, the mistake, and the nearest valid name.
+//! A number is `{ value = 7, source = "key of [sources]", confidence = "D" }`. If its table has `source` and
+//! `confidence`, it can be a plain number. Messages name the file, the key, the mistake, and the nearest valid name.
 
 use super::change::{self, Change};
 use crate::suggest::did_you_mean;

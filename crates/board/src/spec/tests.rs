@@ -435,7 +435,7 @@ fn a_number_can_be_changed_by_its_key_and_becomes_a_part_of_the_name() {
     );
 }
 
-/// Returns the bounds of a number and a value beyond each bound, as texts for `--set`, and whether each is valid.
+/// Returns a number's bounds and a value beyond each bound, as texts for `--set`. The flags say which are valid.
 fn probes(limits: &Limits) -> [(String, bool); 4] {
     let text = |value: f64| match limits.step {
         Step::Any => format!("{value:?}"),

@@ -58,8 +58,8 @@ fn cause(code: u32) -> &'static str {
     }
 }
 
-/// Returns the required result. This is QEMU's result, corrected where the manual says otherwise and the manual's
-/// result can be computed.
+/// Returns the required result. This is QEMU's result. If the manual requires another result that can be computed, the
+/// manual's result replaces QEMU's.
 fn reference(
     layout: &Layout,
     image: &Image,
@@ -126,7 +126,7 @@ fn is_rotated_where_qemu_aborts(
             .all(|word| core[word] == value)
 }
 
-/// Returns the words that differ, without the differences that [`MASKS`] allows, and counts uses of [`MASKS`].
+/// Returns the words that differ, except for differences that [`MASKS`] allows. Counts the uses of [`MASKS`].
 pub fn differences(
     layout: &Layout,
     image: &Image,

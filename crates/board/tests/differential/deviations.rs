@@ -453,7 +453,7 @@ fn unaligned_word(view: &View) -> bool {
     unaligned && !view.aligned && unaligned_load(view).is_none()
 }
 
-/// Returns destination and address of an unaligned A32 LDR, which rotates the word on ARMv5 but not in QEMU.
+/// Returns destination and address of an unaligned A32 LDR. ARMv5 rotates the loaded word, but QEMU does not.
 pub fn unaligned_load(view: &View) -> Option<(usize, u32)> {
     let access = view.access()?;
     let load = !view.thumb && access.width == 4 && !access.multiple && !access.write;
@@ -464,8 +464,8 @@ pub fn unaligned_load(view: &View) -> Option<(usize, u32)> {
     (load && unaligned && inside && to_register).then_some((view.field(12), access.address))
 }
 
-/// Matches the undefined second half. Without its first half, it makes QEMU branch. After the first half, which ARMv5
-/// has already executed, QEMU undoes both halves.
+/// Matches an undefined second half. Alone, it makes QEMU branch. After its first half, QEMU undoes both halves,
+/// although ARMv5 has already executed the first.
 fn undefined_blx_suffix(view: &View) -> bool {
     let pair = view.is(0xf800, 0xf000) && view.second & 0xf801 == 0xe801;
     view.thumb && (pair || view.is(0xf801, 0xe801))

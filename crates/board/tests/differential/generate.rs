@@ -329,7 +329,7 @@ impl Generator<'_> {
         }
         let guard = at < crate::layout::SLOTS_BYTES - 8;
         if guard {
-            // In guards of the other instruction set, code runs at most to the next slot or page.
+            // Code that enters guards of the other instruction set runs at most to the next slot or page.
             return jump.thumb || at < 0x2000;
         }
         let mva = layout.mva(jump.raw);
@@ -388,7 +388,7 @@ impl Generator<'_> {
             to += 1;
         }
         let (low, high) = (windows[from].offset, windows[to].offset + windows[to].len);
-        // The access may extend beyond these windows on either side, where it cannot write.
+        // On either side of these windows, the access may extend into memory that it cannot write.
         let start = if first < low || first > last {
             low
         } else {

@@ -45,8 +45,8 @@ pub static ARMV5: Pair = Pair {
     ours: 0,
 };
 
-/// The ARM920T. QEMU does not have this core, but has TI's OMAP core of the same architecture. CP15 differs: the
-/// control and cache type registers have other values, and c5,c0,1 is the fault status of data.
+/// The ARM920T. QEMU does not have this core, but has TI's OMAP core, which has the same architecture. In OMAP's CP15,
+/// the control and cache type registers have other values, and c5,c0,1 is the fault status of data.
 pub static ARMV4T: Pair = Pair {
     core: &ARM920T,
     qemu: "ti925t,midr=0x41129200",

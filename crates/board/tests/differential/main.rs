@@ -2,9 +2,9 @@
 //! Runs random instructions on a core of this project and on QEMU's corresponding core. Every register, status
 //! register, exception and store must agree, except for the list in docs/understand/QEMU-DEVIATIONS.md.
 //!
-//! Environment variables: `DIFF_SEED` (a number) selects other tests, `DIFF_BATCH` runs only one batch, `DIFF_ONLY`
-//! runs only one test of each batch, `DIFF_TESTS` sets the number of tests per batch, and `DIFF_SHOW` sets the number
-//! of differences to describe.
+//! Environment variables, all numbers: `DIFF_SEED` selects other tests, `DIFF_BATCH` runs only this batch, and
+//! `DIFF_ONLY` runs only this test of each batch. `DIFF_TESTS` sets the number of tests per batch, and `DIFF_SHOW` sets
+//! the number of differences to describe.
 
 mod compare;
 mod coprocessors;
@@ -28,7 +28,7 @@ use layout::{Image, Layout, MAX_TESTS, RESULT_WORDS, Setup};
 use machine::{ARMV4T, ARMV5, Pair, Qemu, XSCALE, assemble, run_core};
 use random::Random;
 
-/// Batches of [`MAX_TESTS`] tests: (MMU, alignment check, FCSE PID, bytes of each cache).
+/// Batches, each of up to [`MAX_TESTS`] tests. An entry has: MMU on, alignment check on, FCSE PID, bytes of each cache.
 #[rustfmt::skip]
 const BATCHES: [(bool, bool, u32, u32); 16] = [
     (true, false, 0, 16384), (true, true, 0, 16384), (true, false, 5, 16384), (true, true, 127, 8192),

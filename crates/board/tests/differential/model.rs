@@ -63,7 +63,7 @@ impl View {
         (self.insn >> low & 15) as usize
     }
 
-    /// Returns whether the bits of the instruction in `mask` are those of `value`.
+    /// Returns whether the instruction, ANDed with `mask`, equals `value`.
     pub fn is(&self, mask: u32, value: u32) -> bool {
         self.insn & mask == value
     }

@@ -128,7 +128,8 @@ impl Setup {
             .collect()
     }
 
-    /// Returns everything that determines the instruments' work at a point, as JSON. Empty without instruments.
+    /// Returns everything that determines the instruments' work at a point, as JSON. The result is empty without
+    /// instruments.
     pub fn identity(&self, point: &Point) -> Result<String> {
         if self.is_empty() {
             return Ok(String::new());

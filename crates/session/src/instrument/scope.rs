@@ -28,8 +28,8 @@ const HZ: &str = "hz";
 /// Names of the series that have one frequency.
 const INTERRUPT: &str = "interrupt";
 const TASK: &str = "task";
-/// Names of the series that have several frequencies. The first has the steps up to the highest frequency, the second
-/// the steps after it.
+/// Names of the series that have several frequencies. The first series has the steps up to the highest frequency. The
+/// second series has the later steps.
 const RISING: &str = "rising";
 const FALLING: &str = "falling";
 const SECOND_NS: f64 = 1e9;
@@ -42,7 +42,7 @@ pub struct ScopeTable {
     pub steps: Vec<Step>,
     /// Width of a pulse, in us.
     pub width_us: f64,
-    /// Largest random deviation of a pulse from its time, in both directions, in us.
+    /// Largest random deviation of a pulse from its time, early or late, in us.
     #[serde(default)]
     pub jitter_us: f64,
     /// Width of the screen, in us.
@@ -145,7 +145,8 @@ impl Instrument for ScopeTable {
 }
 
 impl ScopeTable {
-    /// Returns the series of a step. It is rising up to and including the highest frequency, and falling after it.
+    /// Returns the series of a step. Steps up to and including the highest frequency are in the rising series, later
+    /// steps in the falling one.
     fn way(&self, step: usize) -> &'static str {
         let highest = (0..self.steps.len()).max_by_key(|n| self.steps[*n].hz);
         match Some(step) <= highest {

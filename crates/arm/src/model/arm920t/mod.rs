@@ -44,8 +44,8 @@ pub const CORE: Core = Core {
     // `DDI0151C 3.1`: the TLB of instructions, the TLB of data.
     tlbs: &[Organisation::from_base(), Organisation::from_base()],
     buffers: Buffers::ARM920T,
-    // Issue cycles of the ARM9TDMI (`DDI0180A 7`), recalled unless a letter follows. D: a manufacturer's document. The
-    // ARM926EJ-S file has the values that the successor, the ARM9E-S, shares.
+    // Issue cycles of the ARM9TDMI (`DDI0180A 7`), written from recollection of the manual. The ARM926EJ-S file gives
+    // sources for the values that its ARM9E-S core shares.
     timing: Timing {
         simple: 1,
         shift_by_register: 2,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! ARM926EJ-S (`DDI0198D`): ARMv5TEJ, Harvard caches of 4 ways, unified TLB, no branch predictor.
 //!
-//! The board file sets the cache sizes, which the chip's integrator chooses, and the costs, which depend on the chip's
-//! memory.
+//! The board file sets the cache sizes and the costs. The chip's integrator chooses the sizes, and the costs depend on
+//! the chip's memory.
 
 use super::rows::{Arm, Every};
 use super::{
@@ -45,7 +45,7 @@ pub const CORE: Core = Core {
     tlbs: &[Organisation::new(32, 2, 8)],
     buffers: Buffers::ARM926EJS,
     // `DDI0222B 8.1`. D: a manufacturer's document. G: GCC's arm926ejs pipeline description, which was written from
-    // such a document. R: recollection of the TRM's tables, which neither source confirms.
+    // such a document. R: recollection of the TRM's tables. No source confirms a value that has only the R.
     timing: Timing {
         simple: 1,               // D
         shift_by_register: 2,    // D, G

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! XScale's branch target buffer (IXP42X 3.3; XSC 5). It holds 128 branches, indexed by address bits 8:2, each with two
-//! bits of history. A new entry starts as weakly taken (R: recalled).
+//! XScale's branch target buffer (IXP42X 3.3; XSC 5). It holds 128 branches, indexed by address bits 8:2. Each branch
+//! has two bits of history. A new entry starts as weakly taken (R: recollection of the manual).
 
 use crate::state::Damaged;
 
@@ -29,7 +29,7 @@ impl Branch {
     }
 }
 
-/// The buffer. It has no entries on cores without one.
+/// The branch target buffer. On cores without a branch target buffer, it has no entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Branches {
     entries: Box<[Branch]>,

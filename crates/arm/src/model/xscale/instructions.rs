@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instructions that only XScale has. Coprocessor 0 adds products to a 40-bit accumulator (IXP42X 3.8.3.1). Its
-//! instructions are undefined, in every mode, until the coprocessor access register grants access. For accumulators
-//! other than acc0, they are always undefined. MCR and MRC access coprocessor 14.
+//! Instructions that only XScale has. Coprocessor 0 adds products to a 40-bit accumulator (IXP42X 3.8.3.1). Until the
+//! coprocessor access register grants access, its instructions are undefined in every mode. For accumulators other than
+//! acc0, they are always undefined. MCR and MRC access coprocessor 14.
 
 use crate::bus::Bus;
 use crate::cpu::cp15::CP14;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Intel's XScale in the IXP42X: ARMv5TE with an accumulator, Harvard caches of 32 ways with one round-robin
-//! pointer for each set, a mini data cache, one TLB for each side, descriptors with an X bit. Manuals: IXP42X
-//! Developer's Manual 252480-006 ("IXP42X"); the core's own manual, January 2004 ("XSC").
+//! Intel's XScale in the IXP42X: ARMv5TE with an accumulator, Harvard caches of 32 ways, a mini data cache, one TLB for
+//! each side, descriptors with an X bit. Each set of a cache has a round-robin pointer. Manuals: IXP42X Developer's
+//! Manual 252480-006 ("IXP42X"); the core's own manual, January 2004 ("XSC").
 
 mod branches;
 mod instructions;
@@ -49,7 +49,7 @@ pub const CORE: Core = Core {
         Organisation::behind_locked(32),
     ],
     buffers: Buffers::XSCALE,
-    // IXP42X 3.9.4. D: read in the document. R: recalled from the same tables.
+    // IXP42X 3.9.4. D: read in the manual. R: written from recollection of its tables.
     timing: Timing {
         simple: 1,               // D
         shift_by_register: 2,    // D

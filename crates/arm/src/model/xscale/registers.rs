@@ -173,8 +173,8 @@ impl ClockCounter {
 }
 
 impl<B: Bus> Cpu<B> {
-    /// Writes the auxiliary control register. MD of 3 is unpredictable; P is not implemented (IXP42X 3.5.1,
-    /// 3.8.3.2).
+    /// Writes the auxiliary control register. An MD field of 3 is unpredictable, and bit P is not implemented (IXP42X
+    /// 3.5.1, 3.8.3.2).
     pub(crate) fn write_auxiliary(&mut self, value: u32) {
         if value >> 4 & 3 == 3 {
             self.unmodelled_cp15(0, 1, 0, 1);
@@ -243,7 +243,7 @@ impl<B: Bus> Cpu<B> {
         let keep = walked && translated.is_ok();
         self.memory.end_tlb_lock(kind, lock, keep);
         if translated.is_err() {
-            // The entry that the walk loaded must not stay, because its use is not allowed.
+            // The entry that the walk loaded must not stay, because the entry does not allow the access.
             if walked {
                 let fetches = kind == Kind::Fetch;
                 let side = [TlbSide::Data, TlbSide::Instruction][usize::from(fetches)];

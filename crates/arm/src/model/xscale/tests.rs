@@ -475,7 +475,7 @@ fn a_debugger_writes_to_an_allocated_line_as_a_store_does() {
     assert_eq!(at(&mut cpu, LOAD, PAGE) & 0xff, 0x55);
     mcr(&mut cpu, [7, 10, 1], PAGE);
     assert_eq!(cpu.bus.word(0x5_0000) & 0xff, 0x55);
-    // A line whose address is not mapped, as in the cleaning loop of Linux: no store could reach the line.
+    // The address of the line is not mapped, as in the cleaning loop of Linux. No store could reach the line.
     mcr(&mut cpu, [7, 2, 5], 0xfffe_0000);
     assert!(!cpu.debug_write(Mva(0xfffe_0000), 0x55));
     assert_eq!(cpu.debug_read(Mva(0xfffe_0000)), Some(0x7e));

@@ -145,7 +145,7 @@ fn what_a_line_allocation_waits_for_is_counted_once() {
     assert_eq!(columns, [taken, 0, 0]);
 }
 
-/// `IXP42X p. 82`: "all pending memory operations"; p. 73: all data requests.
+/// `IXP42X p. 82` says "all pending memory operations"; p. 73 says all data requests.
 #[test]
 fn allocation_and_drain_wait_for_lines_that_are_on_their_way() {
     let line = warm(&[]).bus.line;

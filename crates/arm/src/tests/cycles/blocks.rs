@@ -34,7 +34,7 @@ fn loads_take_a_cycle_a_register_and_two_at_least() {
 
 #[test]
 fn loads_with_the_pc_take_four_cycles_more() {
-    // Recalled: DDI0222B table 8.2. Android's emulator, which uses the ARM926EJ-S's numbers, agrees.
+    // Recalled: DDI0222B table 8.2. Android's emulator, which uses the numbers of the ARM926EJ-S, has the same cycles.
     let mut warm = Warm::new();
     for count in 1..=16 {
         let expected = u64::from(count) + 4;
@@ -46,7 +46,7 @@ fn loads_with_the_pc_take_four_cycles_more() {
 
 #[test]
 fn stores_take_a_cycle_a_register_and_two_at_least() {
-    // Recalled: DDI0222B table 8.2. Android's emulator agrees; GCC agrees for n > 1.
+    // Recalled: DDI0222B table 8.2. Android's emulator has the same cycles. GCC has the same cycles for n > 1.
     let mut warm = Warm::new();
     for count in 1..=16 {
         let expected = u64::from(count).max(2);

@@ -19,8 +19,7 @@ fn four_addresses_are_taken_at_once_and_the_fifth_waits() {
         let each = warm.each(&stores(6), base);
         assert_eq!(each[..5], [1; 5], "{base:#x}");
         // The first store leaves the buffer when its write begins. The sixth waits until the write of the second has
-        // ended. The time counts from the end of the first store: SINGLE for the first write, and SINGLE for the
-        // second.
+        // ended. From the end of the first store, each of these two writes takes SINGLE.
         let sixth = 2 * SINGLE - 4;
         assert_eq!(each[5], sixth, "{base:#x}");
     }

@@ -102,7 +102,8 @@ fn a_victim_is_written_after_its_fill() {
 #[test]
 fn victims_that_follow_each_other_wait_for_the_first() {
     // DDI0198D 4.2 (read): the victim buffer has eight words and one address. Two rules are choices of the model
-    // (docs/understand/LIMITS.md): the buffer accepts the next line when the write has begun, and a fill goes first.
+    // (docs/understand/LIMITS.md): the buffer accepts the next line as soon as the write has begun, and a fill goes
+    // before the write.
     let mut warm = with_victim(3);
     for line in [32, 64] {
         for way in 1..=4 {

@@ -34,7 +34,7 @@ pub(super) const FILL: u64 = {
 /// Line fill: cycles from the request until the bus is free.
 pub(super) const FILL_BUS: u64 = SYNC + LINE.last as u64;
 
-/// Addresses of the same RAM: uncached and unbuffered; uncached and buffered.
+/// Two address ranges for the RAM. Both are uncached; the first is unbuffered, and the second is buffered.
 pub(super) const UNBUFFERED: u32 = 0x30_0000;
 pub(super) const BUFFERED: u32 = 0x40_0000;
 /// Address of data that is in no line.
@@ -101,8 +101,8 @@ fn uncached_reads_wait_for_the_bus_and_the_word() {
 
 #[test]
 fn uncached_fetches_come_four_words_at_a_time() {
-    // DDI0198D 7.1 (read): a buffer of four words, which nonsequential fetches empty. The manual does not give the time
-    // of the bus. Here the bus is busy as long as for a line.
+    // DDI0198D 7.1 (read): a buffer of four words, which nonsequential fetches empty. The manual does not say how long
+    // the bus is busy. In the model, the bus is busy as long as for a line.
     let mut warm = board();
     warm.cpu.bus.put(COLD, &[0xe1a0_0000; 8]);
     warm.cpu.bus.put(COLD + 24, &[0xeaff_fffc]); // b .-8
@@ -111,7 +111,7 @@ fn uncached_fetches_come_four_words_at_a_time() {
     warm.cpu.cycles += 1000;
     let each: Vec<u64> = (0..8).map(|_| warm.run(1)).collect();
     let fetch = SYNC + u64::from(LINE.first);
-    // Cycles from the first word until the bus is free, minus the cycles of the instructions executed in between.
+    // Cycles from the first word until the bus is free, minus the cycles of the instructions that execute in this time.
     let rest = |executed: u64| FILL_BUS - fetch - executed;
     let expected = [
         fetch + 1,

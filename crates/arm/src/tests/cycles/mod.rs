@@ -2,8 +2,8 @@
 //! Cycle tables of the core's manuals, as tests (docs/understand/TIMING.md).
 //!
 //! Expectations were written from the manuals before the tests were run. Each expectation names its source. [`read`]
-//! means that the author had the text, [`recalled`] that the author wrote from memory. Memory times are computed from
-//! the parameters of the configuration and of the bus.
+//! means that the author had the text, [`recalled`] that the author wrote from recollection. Memory times are computed
+//! from the parameters of the configuration and of the bus.
 //!
 //! [`read`]: Source::Read
 //!
@@ -37,7 +37,7 @@ use crate::tests::core::{mapped, steps};
 pub(super) enum Source {
     /// The author had the text.
     Read(&'static str),
-    /// The author recalled the text from memory.
+    /// The author did not have the text and recalled it.
     Recalled(&'static str),
 }
 

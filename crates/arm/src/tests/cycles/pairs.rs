@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Interlocks: every kind of result, used by every kind of operand. The operand is in the next instruction, in the one
-//! after that, or in an instruction that follows a longer one. The result is in r8.
+//! Interlocks between every kind of result and every kind of operand. The operand is in the next instruction, in the
+//! second instruction after the result, or in an instruction that follows a longer one. The result is in r8.
 
 use super::*;
 
@@ -72,8 +72,8 @@ const PRODUCERS: &[(u32, &str, u64, Produced)] = &[
     (0xe488_b004, "str fp, [r8], #4", 1, Ready),
     (0xe8b8_0c00, "ldmia r8!, {sl, fp}", 2, Ready),
     (0xe8a8_0800, "stmia r8!, {fp}", 2, Ready),
-    // A loaded word that is not the last one is ready. So is the only word of an LDM, because this LDM takes two
-    // cycles.
+    // A loaded word that is not the last one is ready. The only word of an LDM is also ready, because this LDM takes
+    // two cycles.
     (0xe1c1_80d0, "ldrd r8, [r1]", 2, Ready),
     (0xe891_0300, "ldmia r1, {r8, r9}", 2, Ready),
     (0xe891_0100, "ldmia r1, {r8}", 2, Ready),

@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// Instructions, and the number of cycles that they wait for each other's results.
+/// A sequence of instructions, and the number of cycles that its instructions wait for results of earlier ones.
 type Example = (&'static [(u32, &'static str)], u64, Source);
 
 const PAGE: Source = Source::Read("DDI0165B p. 8-22");
@@ -169,7 +169,7 @@ const EXAMPLES: &[Example] = &[
         0,
         PAGE,
     ),
-    // The stored register is also the address register, so the longer wait applies.
+    // The stored register is also the address register. The address has the longer wait.
     (
         &[
             (0xe5d1_8000, "ldrb r8, [r1]"),

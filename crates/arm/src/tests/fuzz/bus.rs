@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The bus of both cores: RAM, a device that raises interrupts, and another bus master that writes to RAM. A checksum
-//! covers every transaction and its time, so that any difference shows.
+//! The bus of each of the two cores: RAM, a device that raises interrupts, and another bus master that writes to RAM. A
+//! checksum covers every transaction and its time, so that any difference shows.
 
 use super::program::{Event as Happening, Setup};
 use crate::addr::{Mva, Pa};

@@ -39,7 +39,7 @@ pub enum Master {
     XScale,
 }
 
-/// A word: its addresses, the kind of its page, and whether its line is in the cache.
+/// A word, with its addresses, the kind of its page, and a flag whether its line is in the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct Word {
     pub va: u32,

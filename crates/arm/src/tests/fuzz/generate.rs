@@ -235,7 +235,7 @@ fn jump(r: &mut Random) -> Op {
     }
 }
 
-/// Returns operations that leave a state in which every address aborts. They set tables, domains and a PID that have
+/// Returns operations that end a state in which every address aborts. They set tables, domains and a PID that have
 /// pages, and switch the MMU on.
 fn way_back(r: &mut Random) -> [Op; 4] {
     let rights = r.pick(&[0, 0, 0x100, 0x200]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Comparison of the shortcuts with the definition. Random programs run on the core with its shortcuts and on the core
-//! without them, and the test compares the two step by step. It also compares the core without shortcuts with a
+//! without them, and the test compares the two step by step. The test also compares the core without shortcuts with a
 //! reference model of translation, which was written from the manual.
 //!
 //! `FUZZ_SEEDS=A..B` selects other programs, `FUZZ_HOURS=H` sets a time limit, and `FUZZ_REPLAY=FILE` runs a program
@@ -19,8 +19,8 @@
 //! | the third fetch after the first of two PID writes is under that PID | seed 0 | reference |
 //! | a page with unequal permissions enters the TLB by the quarter | seed 0 | reference |
 //!
-//! 200 programs execute 950,000 instructions. A third of these jump, mostly to another page. 8 % access memory, 3 %
-//! write CP15, and 9 % are zeros, which do nothing. An interrupt or abort follows one instruction in 6.
+//! 200 programs execute 950,000 instructions. A third of these instructions jump, mostly to another page. 8 % access
+//! memory, 3 % write CP15, and 9 % are zeros, which do nothing. An interrupt or abort follows one instruction in 6.
 
 mod bus;
 mod charges;

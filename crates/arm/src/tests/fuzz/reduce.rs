@@ -19,7 +19,7 @@ struct Reducer {
 }
 
 impl Reducer {
-    /// Keeps the other program if it also fails.
+    /// Replaces the program with `other` if `other` also fails.
     fn take(&mut self, other: Program) -> bool {
         self.trials += 1;
         if self.trials > TRIALS {

@@ -37,7 +37,7 @@ impl Entry {
         mva >= self.from && mva - self.from < self.bytes
     }
 
-    /// Whether an access to `mva` compares its address with the tag of the entry.
+    /// Whether an access to `mva` compares `mva` with the tag of the entry.
     fn is_compared(&self, mva: u32) -> bool {
         let set = if self.section { mva >> 20 } else { mva >> 12 } % 32;
         matches!(self.place, Place::Way(in_set, _) if in_set == set)

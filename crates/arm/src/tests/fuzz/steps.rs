@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Follows a core instruction by instruction and checks it against the reference: the PID under which each instruction
-//! was fetched, the translation of its accesses, and the reasons for its aborts.
+//! Follows a core instruction by instruction. Checks against the reference: the PID under which each instruction was
+//! fetched, the translations of its accesses, and the reasons for its aborts.
 //!
-//! Three instructions are in the pipeline. A PID write therefore affects the third instruction after it, or the next
-//! one if a branch or an exception flushes the pipeline (`DDI0198D 2.3.13`). The translation of a line holds while its
-//! instructions execute (docs/understand/LIMITS.md).
+//! Three instructions are in the pipeline. A PID write therefore first affects the third instruction after the write.
+//! If a branch or an exception flushes the pipeline, the write affects the next instruction (`DDI0198D 2.3.13`). The
+//! translation of a line holds while its instructions execute (docs/understand/LIMITS.md).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -51,7 +51,8 @@ struct Executed {
 /// Follows one core.
 pub struct Follower {
     pub reference: Reference,
-    /// Relocations after the last three instructions. The list always has the relocation of the last refill.
+    /// Relocations after the last three instructions. The list always contains the relocation of the last pipeline
+    /// refill.
     relocations: VecDeque<u32>,
     /// Address of the current line, and its physical address.
     line: (u32, u32),

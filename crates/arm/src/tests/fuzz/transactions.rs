@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The bus log: random loads and stores near the ends of lines and kilobytes, in pages of every kind and size. Some hit
-//! the cache, others miss. The transactions of each instruction are compared with those that [`cutter`] derives from
-//! it.
+//! The bus log: random loads and stores near the ends of lines and kilobytes, in pages of every kind and size. Some of
+//! these accesses hit the cache, others miss. The transactions of each instruction are compared with those that
+//! [`cutter`] derives from it.
 //!
 //! The cutter receives the lines that the cache holds. A dirty line that an instruction replaces must be written back.
 //! Table walks are ignored. A drain separates consecutive store instructions at consecutive addresses, because they
@@ -59,7 +59,7 @@ struct Bench {
     master: Master,
     pages: Pages,
     cache_on: bool,
-    /// Address after the last word that bypassed the cache after a drain.
+    /// End address of the last access that bypassed the cache. `None` if none has done so since the last drain.
     end: Option<u32>,
 }
 

@@ -79,7 +79,7 @@ impl State for Mii {
 arm::state!(Lan83c183: regs, mii, clock, changed; cable);
 
 impl Lan83c183 {
-    /// Makes a PHY in its reset state. It answers to address 0.
+    /// Makes a PHY in its reset state. The PHY answers to address 0.
     pub(crate) fn new() -> Self {
         let mut phy = Lan83c183 {
             regs: [0; 32],
@@ -115,7 +115,7 @@ impl Lan83c183 {
         self.cable.unwrap_or(Rate::Hundred)
     }
 
-    /// Plugs the cable in, or unplugs it.
+    /// Plugs the cable in at this rate. Without a rate, unplugs it.
     pub(crate) fn set_cable(&mut self, cable: Option<Rate>) {
         self.changed |= cable.is_some() != self.cable.is_some();
         self.cable = cable;
@@ -212,7 +212,7 @@ impl Lan83c183 {
         }
     }
 
-    /// Returns the level of the data wire to the controller. It is low while the PHY is silent.
+    /// Returns the level of the data wire to the controller. The wire is low while the PHY is silent.
     pub(crate) fn data(&self) -> bool {
         matches!(self.mii, Mii::Answer { bits, .. } if bits & (1 << 17) != 0)
     }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! SMC LAN91C111 Ethernet controller (SMSC data sheet, revision 1.92).
 //!
-//! Modelled: banks 0 to 3, the four 2 KB packets of its memory and their commands, transmission in the time that a
-//! frame needs at the link's rate, receive filtering, the interrupts of all these, the MII wires to the internal PHY,
-//! and the PHY's interrupt. Accesses have 8, 16 or 32 bits. A received frame appears at once. Frames under 60 and over
-//! 1514 bytes are filtered. Refused: loopback, forced collisions, EEPROM stores, the attribute space, bank 7. The EPH
-//! interrupt never occurs: the PHY's interrupt reports changes of LINK_OK.
+//! Modelled: banks 0 to 3, the four 2 KB packets of the memory and their commands, transmission, receive filtering, the
+//! interrupts of these functions, the MII wires to the internal PHY, and the PHY's interrupt. Sending a frame takes the
+//! time that the frame needs at the link's rate. Accesses have 8, 16 or 32 bits. A received frame appears at once.
+//! Received frames of less than 60 or more than 1514 bytes are filtered. Refused: loopback, forced collisions, EEPROM
+//! stores, the attribute space, bank 7. The EPH interrupt never occurs, because the PHY's interrupt reports changes of
+//! LINK_OK.
 //!
-//! Value: `mac` (0x020000000001): the address in the EEPROM; its first byte is the most significant.
+//! Value: `mac` is the address in the EEPROM (default 0x020000000001). The most significant byte is the first byte of
+//! the address.
 //!
 //! Outputs: 0 = INTR0. No inputs. Frames pass through [`Device::take_frames`] and [`Device::give_frame`], and
 //! [`Device::set_cable`] plugs the cable.
@@ -248,7 +250,7 @@ impl Smc91c111 {
             (0, 0xa) => self.rpcr,
             (0, 0xc) => 0,
             (1, 0x0) => self.config,
-            // The base in the EEPROM is 0: the board's decoder selects the chip.
+            // The base in the EEPROM is 0, because the board's decoder selects the chip.
             (1, 0x2) => 1,
             (1, 0x4..=0x8) => {
                 let n = (half - 4) as usize;

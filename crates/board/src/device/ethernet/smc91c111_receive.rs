@@ -62,8 +62,8 @@ impl Smc91c111 {
     }
 }
 
-/// Returns the number of an address's bit in the multicast table: the six most significant bits of its CRC.
-/// [`checksum`] returns them in its least significant bits, in reverse order (data sheet, 8.2).
+/// Returns the number of an address's bit in the multicast table: the six most significant bits of the address's CRC.
+/// [`checksum`] returns these six bits in its least significant bits, in reverse order (data sheet, 8.2).
 fn hash(to: &[u8]) -> u32 {
     checksum(to).reverse_bits() >> 26
 }

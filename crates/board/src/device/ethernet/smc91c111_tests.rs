@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the LAN91C111. They access the chip as Linux's smc91x driver does.
+//! Tests of the LAN91C111. The tests access the chip as Linux's smc91x driver does.
 
 use super::receive::RX_BAD_CRC;
 use super::*;
@@ -360,7 +360,7 @@ fn an_unpadded_frame_is_as_short_on_the_wire_as_it_is() {
         set(&mut c, 0x0, tcr);
         bank(&mut c, 2);
         send(&mut c, &frame(ME, 14));
-        // A write while the frame is on the wire no longer changes it.
+        // A write of TCR while the frame is on the wire does not change the frame.
         bank(&mut c, 0);
         set(&mut c, 0x0, tcr ^ TCR_PAD);
         c.tick(c.deadline());
@@ -370,7 +370,7 @@ fn an_unpadded_frame_is_as_short_on_the_wire_as_it_is() {
     }
 }
 
-/// Sends a frame with these bits in TCR and in its control byte, at time 0. Returns the frame that comes out.
+/// At time 0, sends a frame with these bits in TCR and in the frame's control byte. Returns the frame that comes out.
 fn sent_with(tcr: u32, control: u32, frame: &[u8]) -> Sent {
     let mut c = chip();
     bank(&mut c, 0);
@@ -390,7 +390,7 @@ fn sent_with(tcr: u32, control: u32, frame: &[u8]) -> Sent {
     c.take_frames().remove(0)
 }
 
-/// NOCRC of TCR, and CRC of the control byte, which matters only with NOCRC.
+/// NOCRC of TCR, and CRC of the control byte. CRC has an effect only if NOCRC is set.
 #[test]
 fn without_a_checksum_of_the_chips_a_frame_ends_with_the_guests_own() {
     let plain = frame(ME, 60);

@@ -2,8 +2,8 @@
 //! Transmission of the LAN91C111: puts packets on the wire.
 //!
 //! The chip reads a frame from its packet when the first bit leaves. With PAD_EN, a frame has at least 64 bytes,
-//! including its checksum. With NOCRC, and without the CRC bit in its control byte, the chip sends the last four bytes
-//! of a frame as its checksum, right or wrong.
+//! including its checksum. With NOCRC, and without the CRC bit in the packet's control byte, the chip sends the last
+//! four bytes of the packet as the checksum, even if they are wrong.
 
 use super::TX_SUCCESS;
 use super::receive::checksum;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The board's NOR flash: two erased 16-bit chips of 32 MB side by side, with Intel's command set (CFI primary
-//! algorithm 1, JESD 68) and blocks of 128 KB in each.
+//! The board's NOR flash: two erased 16-bit chips of 32 MB side by side. Each has blocks of 128 KB and Intel's command
+//! set (CFI primary algorithm 1, JESD 68).
 //!
 //! Modelled: read array (all ones), CFI query, identifier codes, status. Refused: programming, erasing and locking,
-//! since the model would not keep the result; and commands to only one chip.
+//! since the model would not keep the result. Commands to only one chip are also refused.
 //!
 //! No outputs, no inputs.
 
@@ -49,7 +49,7 @@ impl CfiFlash {
         CfiFlash { mode: Mode::Array }
     }
 
-    /// Returns the data of one chip at its word address.
+    /// Returns the data of one chip at a word address of this chip.
     fn chip(&self, word: u32) -> u32 {
         let table = |bytes: &[u8], from: u32| {
             let at = word.checked_sub(from)?;
@@ -87,7 +87,7 @@ impl Device for CfiFlash {
             0x98 => Mode::Query,
             0x90 => Mode::Identifier,
             0x70 => Mode::Status,
-            // Clear status; also the unlock and reset cycles of AMD's command set.
+            // Intel's command to clear the status, and the unlock and reset cycles of AMD's command set.
             0x50 | 0xaa | 0x55 | 0xf0 => self.mode,
             _ => return refuse("programming, erasing and locking are not modelled"),
         };

@@ -4,12 +4,14 @@
 //! Modelled: both FIFOs, the programmed baud rate and frame length in both directions, receive timeout, loopback, and
 //! every interrupt. As in the manual, the transmit interrupt is raised only when the level of the FIFO falls to the
 //! trigger level. A host that sends faster than the guest reads has to wait, as with RTS, so no byte from outside is
-//! lost to overrun. A break condition has no effect outside. Refused: DMA, infrared mode and the test registers.
+//! lost to overrun. A break condition has no effect outside the part. Refused: DMA, infrared mode and the test
+//! registers.
 //!
-//! Values: `baud_pace` (1): 0 sends and receives without delay instead of at the baud rate. `boot_baud` (115200): rate
-//! at which the boot loader has left the part running; 0 = reset state.
+//! Values: With `baud_pace = 0` (default 1), the part sends and receives without delay instead of at the baud rate.
+//! `boot_baud` (default 115200) is the rate at which the boot loader has left the part running; 0 means the reset
+//! state.
 //!
-//! Outputs: 0 = UARTINTR. No inputs. Clock: UARTCLK, 24 MHz unless the machine file gives another.
+//! Outputs: 0 = UARTINTR. No inputs. Clock: UARTCLK at 24 MHz, unless the machine file gives another rate.
 
 use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
@@ -120,7 +122,7 @@ impl Pl011 {
 
     /// Returns the core cycles of `bits` bit times, rounded up.
     fn bit_times(&self, bits: u64) -> u64 {
-        // A bit is 16 periods of the baud rate generator: 16 * divisor / 64 of UARTCLK.
+        // A bit takes 16 periods of the baud rate generator, which are 16 * divisor / 64 periods of UARTCLK.
         let n = u128::from(bits) * u128::from(self.divisor) * u128::from(self.clock.cpu_hz);
         n.div_ceil(4 * u128::from(self.clock.hz)) as u64
     }

@@ -4,7 +4,7 @@
 //! Modelled: both FIFOs (8 deep), frames that take the time of the programmed clock, loopback, and the four
 //! interrupts. The input line reads as zeros. Refused: slave mode, DMA, and the test registers.
 //!
-//! Outputs: 0 = SSPINTR. No inputs. Clock: SSPCLK, 24 MHz unless the machine file gives another.
+//! Outputs: 0 = SSPINTR. No inputs. Clock: SSPCLK at 24 MHz, unless the machine file gives another rate.
 
 use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! PL031 real-time clock (DDI 0224): a 32-bit count of seconds with load and match registers.
 //!
-//! Value: `epoch` (1700000000): seconds since 1970 at power-on. It is fixed, so that runs are repeatable.
+//! Value: `epoch` is the number of seconds since 1970 at power-on (default 1700000000). The default is fixed, so that
+//! runs are repeatable.
 //!
-//! Outputs: 0 = RTCINTR. No inputs. Clock: CLK1HZ, 1 Hz unless the machine file gives another.
+//! Outputs: 0 = RTCINTR. No inputs. Clock: CLK1HZ at 1 Hz, unless the machine file gives another rate.
 
 use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! PL041 advanced audio codec interface (DDI 0173) without a codec.
 //!
-//! Without a codec, there is no bit clock. A slot that the guest writes stays in the busy transmitter until the link is
-//! reset, so the probe of a driver times out. Refused: the data FIFOs.
+//! Without a codec, there is no bit clock. Data that the guest writes to a slot stays in the busy transmitter until the
+//! link is reset, so the probe of a driver times out. Refused: the data FIFOs.
 //!
 //! Outputs: 0 = AACIINTR (never raised). No inputs.
 

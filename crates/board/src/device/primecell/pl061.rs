@@ -2,8 +2,8 @@
 //! PL061 GPIO (DDI 0190): eight pins, masked data accesses, edge and level interrupts.
 //!
 //! Outputs: 0 = GPIOINTR; 1..=8 = level that the port drives on pins 0 to 7 (low while the pin is an input). Inputs:
-//! pins 0 to 7. They are low until driven, and the port sees only pins that are inputs. AFSEL only holds its value: the
-//! board's pins have no second function.
+//! pins 0 to 7. These pins are low until something drives them. The port sees only pins that are inputs. AFSEL only
+//! holds its value: the board's pins have no second function.
 
 use crate::device::{Device, Unmodelled, regs};
 use arm::Width;

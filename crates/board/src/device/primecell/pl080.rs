@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PL080 and PL081 DMA controllers (DDI 0196, DDI 0218): registers and identification only.
+//! PL080 and PL081 DMA controllers (DDI 0196, DDI 0218). Only registers and identification are modelled.
 //!
-//! The PL080 has eight channels, the PL081 two. No transfer is modelled: enabling a channel is refused, and so is a
-//! software request for a transfer.
+//! The PL080 has eight channels, the PL081 two. No transfer is modelled. Enabling a channel and requesting a transfer
+//! by software are refused.
 //!
 //! Outputs: 0 = DMACINTR (never raised). No inputs.
 

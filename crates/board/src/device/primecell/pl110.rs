@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PL110 colour LCD controller (DDI 0161) in the Versatile variant: the control register is at 0x18 and the interrupt
-//! mask at 0x1c, the reverse of the manual (DUI 0224, 4.6).
+//! PL110 colour LCD controller (DDI 0161) in the Versatile variant. The control register is at 0x18, and the interrupt
+//! mask is at 0x1c (DUI 0224, 4.6). In the PL110's manual, the two addresses are exchanged.
 //!
 //! Modelled: the registers, the palette, and the end of each frame, which raises two interrupts. A frame lasts as long
 //! as the timing registers say, counted in CLCDCLK. Not modelled: drawing, the memory bandwidth that reading the
-//! picture takes (a note says so while the controller is enabled), and the programmable oscillator of CLCDCLK, whose
-//! rate is fixed.
+//! picture takes, and the programmable oscillator of CLCDCLK, whose rate is fixed. While the controller is enabled, a
+//! note says that the bandwidth is not modelled.
 //!
-//! Outputs: 0 = CLCDINTR. No inputs. Clock: CLCDCLK, 25 MHz unless the machine file gives another.
+//! Outputs: 0 = CLCDINTR. No inputs. Clock: CLCDCLK at 25 MHz, unless the machine file gives another rate.
 
 use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
@@ -159,8 +159,8 @@ impl Device for Pl110 {
         })
     }
 
-    /// Returns the end of the frame, if its interrupt is enabled and not raised. Other ends are accounted for at the
-    /// next access.
+    /// Returns the end of the frame, if its interrupt is enabled and not raised. The next access accounts for the other
+    /// frame ends.
     fn deadline(&self) -> u64 {
         if self.mask & FRAME & !self.raised == 0 {
             u64::MAX

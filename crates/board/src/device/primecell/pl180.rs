@@ -5,8 +5,8 @@
 //! response times out 64 clocks later. A data read times out after DATATIMER clocks. Refused: data writes (there is no
 //! card), commands that wait for a card's interrupt, and DMA.
 //!
-//! Outputs: 0 = MCIINTR0, 1 = MCIINTR1. No inputs (card detection is in the system registers).
-//! Clock: MCLK, 24 MHz unless the machine file gives another.
+//! Outputs: 0 = MCIINTR0, 1 = MCIINTR1. No inputs (card detection is in the system registers). Clock: MCLK at 24 MHz,
+//! unless the machine file gives another rate.
 
 use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
@@ -86,7 +86,7 @@ impl Pl180 {
         }
     }
 
-    /// Returns the core cycle `card_clocks` after `now`; `u64::MAX` while the card has no power or clock.
+    /// Returns the core cycle that is `card_clocks` after `now`, or `u64::MAX` while the card has no power or clock.
     fn after(&self, now: u64, card_clocks: u64) -> u64 {
         if self.power & 3 != POWER_ON || self.clock & CLOCK_ENABLE == 0 {
             return u64::MAX;

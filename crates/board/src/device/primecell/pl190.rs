@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! PL190 vectored interrupt controller (DDI 0181).
 //!
-//! Modelled: 32 lines, each IRQ or FIQ, software interrupts, and sixteen vectored slots above the default vector. A
-//! read of VECTADDR takes the most urgent IRQ into service and masks its level and all lower levels until the guest
-//! writes VECTADDR. Not modelled: the test registers (ITCR may be written with 0), the daisy chain, and protection
-//! mode, since the bus does not carry the privilege of an access.
+//! Modelled: 32 lines, each of which is an IRQ or a FIQ, software interrupts, and sixteen vectored slots above the
+//! default vector. A read of VECTADDR takes the most urgent IRQ into service. The IRQ's level and all lower levels are
+//! then masked until the guest writes VECTADDR. Not modelled: the test registers, the daisy chain, and protection mode,
+//! since the bus does not carry the privilege of an access. Software may write 0 to ITCR.
 //!
 //! Outputs: 0 = nIRQ, 1 = nFIQ (active high here). Inputs: pin n = VICINTSOURCE\[n\].
 
@@ -15,7 +15,7 @@ const PERIPHID: u32 = 0x0004_1190;
 const SLOTS: usize = 16;
 /// Level of the interrupts without a slot.
 const DEFAULT_LEVEL: usize = SLOTS;
-/// Level that means that no interrupt is in service.
+/// Stands for the level while no interrupt is in service.
 const IDLE: u8 = SLOTS as u8 + 1;
 const SLOT_ENABLE: u32 = 1 << 5;
 

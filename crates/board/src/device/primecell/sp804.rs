@@ -2,14 +2,15 @@
 //! SP804 dual timer (DDI 0271).
 //!
 //! Modelled: two down-counters with prescaler; free-running, periodic and one-shot mode; 16 and 32 bits; background
-//! load. A counter is stored as a value with the tick at which it had that value. Its current value is computed from
-//! the cycle stamp. Not modelled: the test registers, and an enable for each timer (TIMCLKEN is the device clock).
+//! load. A counter is stored as a value and the tick at which the counter had this value. The current value is computed
+//! from these two and the cycle stamp. Not modelled: the test registers, and a separate clock enable for each timer.
+//! The device clock stands for TIMCLKEN.
 //!
-//! A load takes effect at the next edge of the timer clock, so a timer never fires early. In periodic mode, the period
-//! is LOAD ticks (the equation in DDI 0271, 3.2.1), because the tick that reaches zero also reloads the counter.
+//! A load takes effect at the next edge of the timer clock, so a timer never fires early. In periodic mode, the tick
+//! that reaches zero also reloads the counter. The period is therefore LOAD ticks (equation in DDI 0271, 3.2.1).
 //!
-//! Outputs: 0 = TIMINTC (either timer), 1 = TIMINT1, 2 = TIMINT2. No inputs. Clock: TIMCLK, 1 MHz unless the machine
-//! file or the device tree gives another.
+//! Outputs: 0 = TIMINTC (either timer), 1 = TIMINT1, 2 = TIMINT2. No inputs. Clock: TIMCLK at 1 MHz, unless the machine
+//! file or the device tree gives another rate.
 
 use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
@@ -161,7 +162,7 @@ impl Counter {
             return Err("the manual leaves prescale 11 undefined");
         }
         self.count = self.value(now);
-        // Linux writes LOAD and then CONTROL: a load that waits for its clock edge keeps waiting.
+        // Linux writes LOAD and then CONTROL. A load that waits for its clock edge must therefore keep waiting.
         let waiting = self.since > self.tick_at(now);
         self.control = value & 0xff;
         self.since = self.tick_at(now) + u64::from(waiting);
@@ -407,7 +408,7 @@ mod tests {
         let mut t = Sp804::new(clock);
         set(&mut t, 1, 0x08, ENABLE | ONE_SHOT | INT_ENABLE | SIZE_32);
         set(&mut t, 1, 0x00, 24);
-        // 24 ticks are 198.656 cycles, a tick is 8.3.
+        // 24 ticks take 198.656 cycles; one tick takes 8.3 cycles.
         assert!(
             t.deadline() > 199 && t.deadline() < 1 + 199 + 9,
             "{}",

@@ -4,8 +4,8 @@
 //!
 //! The count is computed from the cycle stamp, as in the SP804. Not modelled: the test registers.
 //!
-//! Outputs: 0 = WDOGINT, 1 = WDOGRES (stays high: the board resets or stops). No inputs. Clock: WDOGCLK, 24 MHz unless
-//! the machine file gives another.
+//! Outputs: 0 = WDOGINT, 1 = WDOGRES (stays high: the board resets or stops). No inputs. Clock: WDOGCLK at 24 MHz,
+//! unless the machine file gives another rate.
 
 use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;

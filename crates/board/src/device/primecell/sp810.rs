@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! SP810 PrimeXsys system controller (DDI 0254) in the state that the boot loader leaves: normal mode, PLL on.
 //!
-//! Modelled: SCCTRL, the mode status, and the registers that only hold a value. The timer clock selects in SCCTRL have
-//! no effect: the machine file gives each timer its effective clock. Refused: leaving normal mode, which would change
-//! the core's clock, and the test registers.
+//! Modelled: SCCTRL, the mode status, and the registers that only hold a value. The fields of SCCTRL that select the
+//! timers' clocks have no effect, because the machine file gives each timer its effective clock. Refused: the test
+//! registers, and leaving normal mode, which would change the core's clock.
 //!
 //! No outputs, no inputs.
 

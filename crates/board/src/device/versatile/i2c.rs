@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Versatile two-wire serial bus register (DUI 0224, 4.21): two open-drain wires driven by software.
 //!
-//! No device answers: both wires read back as driven, and every address gets a NAK. The DS1338 clock of the real board
-//! is left out, since the PL031 gives the time.
+//! No device answers. Both wires read back as software drives them, and every address gets a NAK. The DS1338 clock of
+//! the real board is left out, since the PL031 gives the time.
 //!
 //! No outputs, no inputs.
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Versatile character LCD interface (DUI 0224, 4.5) with a display that is never busy.
 //!
-//! Commands and characters have no effect: no display is modelled. A read of the busy flag gives two nibbles, each
-//! ready at once.
+//! Commands and characters have no effect, because no display is modelled. A read of the busy flag gives two nibbles,
+//! each ready at once.
 //!
 //! Outputs: 0 = access complete, while the mask enables it. No inputs.
 

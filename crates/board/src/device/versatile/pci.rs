@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Versatile PCI bridge control registers (DUI 0224, 4.18) on a board without a backplane.
 //!
-//! The window registers hold their values. There is no bus behind them and no configuration space. The system
+//! The window registers hold their values. The model has neither a PCI bus nor a configuration space. The system
 //! registers report that there is no backplane, so Linux leaves the bridge alone.
 //!
 //! Outputs: 0 to 3 = PCI interrupts A to D (never raised). No inputs.

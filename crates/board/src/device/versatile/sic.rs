@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Versatile secondary interrupt controller (DUI 0224, 4.17) in an FPGA: it combines 32 lines into one line of the
-//! primary controller, and can pass through lines 21 to 30.
+//! Versatile secondary interrupt controller in an FPGA (DUI 0224, 4.17). It combines 32 lines into one line of the
+//! primary controller, and can pass lines 21 to 30 through to that controller.
 //!
 //! Outputs: 0 = the combined request (VIC 31); 21..=30 = lines that are passed through while their PICEN bit is set
 //! (VIC 21 to 30). Inputs: pin n = SIC source n.

@@ -5,7 +5,7 @@
 //! PCI backplane, memory cards and user switches read as absent.
 //!
 //! Outputs: 0 = request to reset the board (RESETCTL bit 8, while unlocked); 1..=8 = LEDs S6LED0 to 7. Inputs: 0 and 1
-//! = card present in MMC slots 0 and 1. Clock: the 24 MHz crystal, unless the machine file gives another.
+//! = card present in MMC slots 0 and 1. Clock: the crystal at 24 MHz, unless the machine file gives another rate.
 
 use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
