@@ -5,9 +5,9 @@
 //! machine then calls [`interrupt`], which toggles the wire of [`PIN`]. Chaos changes nothing else. A seed always gives
 //! the same interrupts in the same cycles.
 //!
-//! A draw consists of a window, a number of occasions to skip, and a number of instructions to wait after the occasion.
-//! Each seed first draws a subset of all places and then considers only that subset. In this way, some seeds
-//! concentrate on rare places.
+//! A draw has three parts: a window, a number of its occasions to skip, and a number of instructions to wait after the
+//! next occasion. A window is a kind of moment, and an occasion is one such moment. Each seed considers only a random
+//! subset of all places, so some seeds concentrate on rare places.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -67,8 +67,8 @@ impl Window {
 /// Places of a kernel, from its symbols. Chaos draws a window only if the kernel has places for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
-    /// Entry of `__switch_to()` (the task in r2 runs next), address of the running task, and offset of the preemption
-    /// count in a task.
+    /// Entry of `__switch_to()`, which switches to the task in r2; address of the running task; offset of the
+    /// preemption count in a task.
     pub preemption: Option<(u32, u32, u32)>,
     /// Entries of functions that change page-table entries.
     pub entries: Vec<u32>,
@@ -88,11 +88,11 @@ pub struct Point {
     pub cycle: u64,
 }
 
-/// An interrupted kernel instruction, and the next reason why a process other than the woken one enters the kernel. The
-/// reason is a system call number or [`FAULT`].
+/// Address of an interrupted kernel instruction, and the next reason why a process other than the woken one enters the
+/// kernel. The reason is a system call number or [`FAULT`].
 pub type Interleaving = (u32, u32);
 
-/// Stands for a data or prefetch abort where a system call number is expected.
+/// Stands in an [`Interleaving`] for a data or prefetch abort.
 pub const FAULT: u32 = u32::MAX;
 
 /// Bits M4:M0 of user mode.
@@ -102,9 +102,9 @@ const USER: u32 = 0x10;
 #[derive(Clone, Copy, Debug)]
 struct Drawn {
     window: Window,
-    /// Occasions to skip.
+    /// Number of occasions to skip.
     skip: u64,
-    /// Instructions after the occasion.
+    /// Number of instructions to wait after the occasion.
     delay: u64,
     /// No interrupt comes before cycle `from`. If no occasion has come by cycle `until`, the interrupt comes at any
     /// instruction.
@@ -137,15 +137,15 @@ pub struct Chaos<O> {
     random: Random,
     /// Unit in which gaps are drawn, in cycles.
     gap: u64,
-    /// A gap lasts up to 2^n units, with n below this number.
+    /// A gap lasts up to 2^n units. The number n is drawn below `powers`.
     powers: u64,
     /// Time that chaos waits for an occasion, in cycles.
     wait: u64,
-    /// One gap in this many is a pause. With 1, there are no pauses.
+    /// One gap in `pauses` is a pause. If `pauses` is 1, no gap is a pause.
     pauses: u64,
     /// Longest pause, in cycles.
     pause: u64,
-    /// Longest rest, in cycles. After this time the rest ends, whatever task runs.
+    /// Longest time that counts as handling an interrupt, in cycles.
     longest: u64,
     rest: Rest,
     /// One in every `sieve` places counts. `salt` selects these places.

@@ -11,7 +11,7 @@ use std::ops::Range;
 const KEPT: usize = 1 << 16;
 /// Number of resumed tasks kept. Only the newest are kept.
 const BACK: usize = 1 << 10;
-/// Number of calls that a search for the callers of a write looks at.
+/// Maximum number of calls that a search for the callers of a write examines.
 const SEARCHED: usize = 1 << 12;
 /// Log2 of FCSE's slot size. FCSE processes pass addresses below the slot size to the kernel.
 const SLOT: u32 = 25;
@@ -34,14 +34,15 @@ pub struct Bits {
     pub mask: u32,
 }
 
-/// Functions that distinguish reports. A suppression can contain several questions, and each question has a list.
+/// Functions that distinguish reports: a list for each question that a suppression can ask.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Distinctions {
     /// Is the function among the callers of the access or of the writer?
     pub callers: Vec<Range<u32>>,
-    /// Did the writer's callers call the function after the write, and before one of these callers was called again?
+    /// After the write, did the writer's callers call the function? Calls count until one of these callers is called
+    /// again.
     pub then_called: Vec<Range<u32>>,
-    /// Was the line filled before the write, but during the call of the function that led to the write?
+    /// Was the line filled before the write, when the function that led to the write was already running?
     pub filled_in: Vec<Range<u32>>,
     /// Since the line was filled, did the process that used or wrote the data call the function with an address of the
     /// data?
@@ -170,7 +171,7 @@ impl Suspended {
         }
     }
 
-    /// Returns the functions inside which a task was suspended at that cycle.
+    /// Returns the functions inside which a task was suspended at `cycle`.
     fn at(&self, cycle: u64) -> Vec<u32> {
         let away = self
             .away
@@ -283,7 +284,7 @@ impl Calls {
         let is_of_process = |call: &&Call| {
             let is_given = |at: u32| concerns(&call.arguments, at);
             let mut all = events.addresses.iter().flatten();
-            // An equal address of another process leads to another page, so only these processes count.
+            // In another process, an equal address leads to another page, so calls by other processes do not count.
             events.tables.contains(&call.ttb)
                 && all.any(|at| is_given(at.0) || is_given(unrelocated(at.0)))
         };
@@ -312,8 +313,7 @@ impl Calls {
         }
     }
 
-    /// Returns the calls that the writer's callers made after the write. The calls end where one of these callers is
-    /// called again.
+    /// Returns the calls that the writer's callers made after the write, until one of these callers was called again.
     fn next_by_callers(&self, events: &Events) -> impl Iterator<Item = &Call> {
         let ((cycle, node), stack) = (events.written, events.stack);
         let callers = self.ancestors(self.parent(node));
@@ -335,8 +335,7 @@ impl Calls {
         all
     }
 
-    /// Returns the functions of the writer's call chain that had been called by `cycle`. Only the calls that led to the
-    /// write count.
+    /// Returns those of `functions` that led to the write and were called at `cycle` or earlier.
     fn began_before(&self, functions: &[Range<u32>], cycle: u64, events: &Events) -> Vec<u32> {
         let ((written, node), stack) = (events.written, events.stack);
         let callers = self.ancestors(node);

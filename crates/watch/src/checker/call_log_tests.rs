@@ -249,7 +249,7 @@ fn a_flush_by_another_task_is_not_the_writers() {
     assert_eq!(then, [0; 0], "the writer's task called no flush");
 }
 
-/// Another process, with another PID and table base, calls the function for its own page at this address.
+/// Another process, with another PID and table base, calls the function for its own page at an equal address.
 #[test]
 fn a_call_of_another_process_is_for_another_page() {
     let distinctions = Distinctions {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The call tree of privileged code, derived from the order of instructions.
 //!
-//! A call is a BL, or a BLX of a register, if the core executes its target next. A call's frame ends when execution
+//! A BL, or a BLX of a register, is a call if the core executes its target next. A call's frame ends when execution
 //! reaches the return address with an equal stack pointer, or when the stack pointer rises above this value. A stack is
 //! identified by its 8 KB block, because Linux aligns stacks to 8 KB.
 //!
@@ -68,7 +68,7 @@ const DEPTH: usize = 256;
 const VECTORS: u32 = 0xffff_0000;
 /// Longest range that two arguments can describe, in bytes.
 const RANGE: u32 = 1 << 20;
-/// Number of calls after a write in which the checker searches for calls by the writer's callers.
+/// Number of calls after a write among which the checker searches for calls by the writer's callers.
 const NEXT: usize = 200;
 
 #[derive(Clone, Copy)]
@@ -349,7 +349,7 @@ impl Calls {
             at = self.nodes[at as usize].0;
             callers.push(at);
         }
-        // Outside all calls, any call could be the next.
+        // Node 0 is outside all calls, so its next calls have nothing to do with the write.
         callers.retain(|n| *n != 0);
         let after = self.since(cycle + 1).take(NEXT);
         let by_them = |c: &&Call| callers.contains(&self.nodes[c.node as usize].0);
@@ -361,7 +361,8 @@ fn is_user(context: &Context) -> bool {
     context.mode & 0x1f == 0x10
 }
 
-/// Returns whether the instruction `word` at `from` can be a call of `to`. A BLX does not contain its target.
+/// Returns whether the instruction `word` at `from` can be a call of `to`. A BLX can call any function, because it does
+/// not contain its target.
 fn leads(word: u32, from: u32, to: u32) -> bool {
     if word >> 28 == 15 {
         return false;

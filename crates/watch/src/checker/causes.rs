@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Groups differences into reports, and counts them.
+//! Groups differences between used and newest values into reports, and counts the differences.
 
 use super::Checker;
 use super::call_log::Distinctions;

@@ -15,8 +15,8 @@ pub struct Circumstances {
     pub overlapping: bool,
     /// The access used a cached page that user land may only read, and the writer used an uncached mapping of the same
     /// memory. A kernel that does not cache shared mappings creates this state when a file is mapped both privately and
-    /// as shared. The page must have been mapped before the write. A page mapped after the write shows the newest data,
-    /// unless lines outlived a mapping.
+    /// as shared. The page must have been mapped before the write. A page that is mapped after the write shows the
+    /// newest data, unless lines of an earlier mapping are still in the cache.
     pub private_view: bool,
     /// The used line or TLB entry was filled before the data was written. `None` if the time of the fill is unknown.
     pub filled_before: Option<bool>,

@@ -162,8 +162,8 @@ fn a_descriptor_that_leads_elsewhere_or_is_zero_differs_in_more_than_its_permiss
 }
 
 /// One instruction first runs from an I-cache line of other memory. Suppressions with `remapped` cover this case.
-/// Later, the instruction runs from a line of its own memory that was not invalidated. These suppressions do not cover
-/// this case. Both cases have one writer.
+/// Later, the instruction runs from a line of its own memory that was not invalidated. Suppressions with `remapped` do
+/// not cover this case. Both cases have the same writer.
 #[test]
 fn a_line_of_other_memory_hides_no_line_of_the_same_memory() {
     let mut script = Scripted::new(&CALLERS);

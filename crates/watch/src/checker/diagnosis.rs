@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the cause of a difference from the events of the line since the newest value was written.
+//! Finds the cause of a difference. The evidence is the line's events since the newest value was written.
 
 use super::dirty::DirtyLines;
 use super::history::{History, LineEvent, Movement};

@@ -71,7 +71,7 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// Returns a checker for the RAM as it is now. Data that a loader put into RAM is coherent.
+    /// Returns a checker for the RAM as it is now. Data that a loader put into RAM counts as coherent.
     pub fn new(bus: &SystemBus) -> Checker {
         Checker {
             shadow: Shadow::new(bus.ram().words().to_vec(), bus.ram_base()),

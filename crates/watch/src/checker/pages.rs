@@ -73,7 +73,8 @@ struct Left {
 #[derive(Clone, Default)]
 pub(super) struct Pages {
     known: Option<PageFunctions>,
-    /// Greatest common divisor of all offsets in the kernel's map, and the number of offsets.
+    /// Estimated size of a `struct page`: greatest common divisor of the offsets seen in the kernel's map. `seen`
+    /// counts them.
     bytes: u32,
     seen: u32,
     /// Unfinished calls that allocate pages, from all tasks and interrupts. Each has its return address, stack pointer

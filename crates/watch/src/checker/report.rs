@@ -389,8 +389,8 @@ fn remap(line: Mva) -> String {
 }
 
 /// Key of a pair of instructions: the kind of access and the state of the lines ([`super::Checker::pair`]), the
-/// accessing instruction, and the writer. For victims and for remains of pages, the accessing instruction is unrelated
-/// to the cause, so it is 0.
+/// accessing instruction, and the writer. For victims and for remains of pages, the key has 0 instead of the accessing
+/// instruction, which is unrelated to the cause.
 pub(super) type Pair = (u8, u32, u32);
 
 pub(super) fn pair(access: Access, pc: u32, writer: u32) -> Pair {

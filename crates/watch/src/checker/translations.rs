@@ -87,8 +87,8 @@ pub(super) enum Verdict {
     Same,
     /// The tables allow this access, but not every access that the entry allows.
     Less,
-    /// The access goes to another address, has other cache bits, or is forbidden. Contains the first descriptor that
-    /// differs, as the entry was made from it, and its newest value.
+    /// According to the tables, the access goes to another address, has other cache bits, or is forbidden. The fields
+    /// are the first descriptor that differs, as it was when the entry was made, and its newest value.
     Stale(Descriptor, u32),
 }
 

@@ -73,7 +73,7 @@ fn stack_of(pointer: u32) -> u32 {
 #[derive(Clone, Debug)]
 pub(super) struct Calls {
     calls: Vec<Call>,
-    /// By caller and function: number of the call plus 1; 0 if there is no call.
+    /// For each caller and function: the number of the call plus 1, or 0 if there is no call.
     of: Table<u32>,
     /// The current place: its number in the ledger, and an owner in it.
     place: (usize, Owner),
@@ -128,8 +128,8 @@ impl Calls {
         self.ahead = Some((function, [0; Cause::COUNT]));
     }
 
-    /// Charges a fetch that was not executed. The charge goes to user land, to the caller to which execution would have
-    /// returned, or to the function that would have been called.
+    /// Charges the fetch of an instruction that was not executed. The charge goes to user land, to the caller to which
+    /// execution would have returned, or to the function that would have been called.
     fn charge_ahead(&mut self) {
         if let Some((function, spent)) = self.ahead.take() {
             let of_function = |frame: &&Frame| frame.function == function;
@@ -236,7 +236,7 @@ impl Calls {
             while frames.last().is_some_and(returns) {
                 frames.pop();
             }
-            // Frames above may have begun in the middle of their function.
+            // Frames above this frame may belong to calls that began in the middle of their function.
             let is_it = |f: &Frame| f.function == to.function && f.stack >= to.stack;
             if let Some(same) = frames.iter().rposition(is_it) {
                 frames.truncate(same + 1);

@@ -10,7 +10,7 @@ use arm::Cause;
 const KEPT: usize = 1 << 20;
 const NO_SWITCH: u32 = u32::MAX;
 
-/// Number of a call of the scheduler, or no call.
+/// Number of a call of the scheduler. [`SwitchId::NONE`] stands for no call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchId(u32);
 

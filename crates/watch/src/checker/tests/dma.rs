@@ -252,7 +252,7 @@ fn the_history_of_a_devices_data_has_no_events_of_the_line_at_0() {
     );
 }
 
-/// An invalidate loses 64 words. Their differences hide a later, different bug with the same writer.
+/// An invalidate loses 64 words. A later, different bug has the same writer, and must still be reported.
 #[test]
 fn another_missing_operation_of_the_same_writer_is_reported_after_many_words() {
     let mut script = Scripted::new(&[]);
@@ -268,7 +268,7 @@ fn another_missing_operation_of_the_same_writer_is_reported_after_many_words() {
         script.send(FUNCTION + 8, lost);
         script.transfers(1000 + u64::from(n), 64 * n, &[0; 8], false);
     }
-    // The function then writes to an uncached page, and the write buffer is not drained.
+    // The function then writes to an uncached page. Nothing drains the write buffer.
     script.puts(FUNCTION, base + 0x10_0000, 7);
     script.transfers(2000, 0x10_0000, &[0; 8], false);
     let all: Vec<_> = script.checker.reports().map(|(r, n)| (r.kind, n)).collect();
@@ -366,7 +366,7 @@ fn a_line_that_makes_room_while_a_device_writes_is_named() {
     assert!(reports.into_iter().all(is_of_a_pending_write));
 }
 
-/// The device moves the section of the program or of its data.
+/// The device changes the descriptor of the program's section, or of its data's section, to another address.
 #[test]
 fn a_descriptor_that_a_device_writes_makes_entries_stale() {
     for (board, section) in [

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The model's TLB: the descriptors of each entry, and the mapping in the tables at each use.
+//! The model's TLB. It keeps each entry's descriptors. At each use, it compares the entry with the tables.
 
 use super::model::Model;
 use super::tables::{Page, Read, follow};

@@ -72,7 +72,7 @@ impl Model {
         }
     }
 
-    /// Returns the word in memory at the start.
+    /// Returns the word that was in memory at address `at` at the start.
     pub(super) fn loaded_at(&self, at: u32) -> Option<u32> {
         self.ram.get(at as usize / 4).copied()
     }
