@@ -98,7 +98,7 @@ pub fn keep(of: Option<&str>, tool: &str, document: &Value) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Returns a line for each setting that disturbs measurements. A hidden setting that may disturb them also has a line.
+/// Returns a line for each setting that disturbs measurements, and for each hidden setting that may disturb them.
 pub fn warnings(document: &Value) -> Vec<String> {
     let checks = document["setup"].as_array();
     let bad = checks

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fits the numbers of a board file to memory figures of a real board. One program measured the real board and measures
-//! the simulated board, with changed numbers, until the figures match.
+//! Fits the numbers of a board file to memory figures of a real board. The program that measured the real board also
+//! measures the simulated board. The fit changes the board file's numbers until the figures match.
 
 use std::ops::RangeInclusive;
 
@@ -32,8 +32,8 @@ const OTHER_CLOCK: f64 = 0.05;
 /// If loads within the cache differ by at most this share, the clocks count as equal.
 const SAME_CLOCK: f64 = 0.01;
 const MHZ: f64 = 1e6;
-/// Steps of the numbers, tried in both directions: each number alone, and combinations that hardly change the time of a
-/// line. A line has seven words after its first word.
+/// Steps of the three numbers, tried in both directions. The first steps change one number alone. The others change
+/// several numbers, but hardly the time of a line, which has seven words after its first word.
 const MOVES: [[i32; UNKNOWNS.len()]; 7] = [
     [1, 0, 0],
     [0, 1, 0],
@@ -152,8 +152,8 @@ pub fn fit(board: &BoardSpec, there: &[Memory], simulate: &mut Simulate) -> Resu
         search.faster = first;
     }
     let mut found = search.solve(search.start())?;
-    // The figure includes the timer's interrupts, which take longer with slower memory. The memory has been fitted
-    // before this line, so the ratio is right.
+    // The ratio includes the time of the timer's interrupts, which take longer with slower memory. The memory has been
+    // fitted before this line, so the ratio is right.
     let left = clock_ratio(&found.all).with_context(|| no_figure(INSIDE_KB))?;
     if (left - 1.0).abs() > SAME_CLOCK {
         search.faster *= left;
@@ -240,7 +240,7 @@ struct Search<'a, 'b> {
 
 type Numbers = [f64; UNKNOWNS.len()];
 
-/// Numbers and their simulated figures.
+/// Values of the three unknowns, and the figures that the simulation gave with them.
 #[derive(Clone)]
 struct Tried {
     numbers: Numbers,

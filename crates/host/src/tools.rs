@@ -140,7 +140,8 @@ pub fn memory(form: Form, max_kb: u32) -> Vec<Call> {
     vec![call("memory".into(), Source::Guest("memory"), &arguments)]
 }
 
-/// Makes the call of `reply`. It measures how fast a program answers packets, on this machine or at `to`.
+/// Makes the call of `reply`. It measures how fast a program answers packets. The program runs on this machine, or at
+/// `to`.
 pub fn reply(form: Form, to: Option<Ipv4Addr>, hz: u32) -> Vec<Call> {
     let seconds = form.pick(10, 1);
     let address = to.unwrap_or(Ipv4Addr::LOCALHOST);
@@ -151,7 +152,8 @@ pub fn reply(form: Form, to: Option<Ipv4Addr>, hz: u32) -> Vec<Call> {
     vec![requests.beside(to, "udp_reply", seconds + 1)]
 }
 
-/// Makes the call of `period`. It measures how regularly a program sends packets, on this machine or from `from`.
+/// Makes the call of `period`. It measures how regularly a program sends packets. The program runs on this machine, or
+/// at the address `from`.
 pub fn period(form: Form, from: Option<Ipv4Addr>, us: u32) -> Vec<Call> {
     let seconds = form.pick(10, 1);
     let arguments = format!("period {}", seconds + 1);

@@ -238,7 +238,7 @@ impl Inputs {
         inputs
     }
 
-    /// Adds one input. The hash includes the lengths. If bytes moved from one input to the next, the hash would change.
+    /// Adds one input. The hash includes the lengths, so it changes if bytes move from one input to the next.
     pub fn add(&mut self, name: &str, content: &[u8]) {
         for part in [name.as_bytes(), content] {
             self.0.update(&(part.len() as u64).to_le_bytes());

@@ -127,7 +127,7 @@ pub fn has_series(name: &str, series: &str) -> Result<bool> {
     Ok(chosen.patches.iter().any(of_series))
 }
 
-/// Returns the path of a version's file: its own file, or the file of the version that its `from` names.
+/// Returns the path of a version's file. If the version has no such file, it is the file of its `from` version.
 pub fn file_of(version: &str, file: &str) -> PathBuf {
     let linux = paths::root().join("linux");
     let found = spec::version(&linux, version);
@@ -275,8 +275,8 @@ fn make(
     }
     let used = source.tree(chosen, &log)?;
     let tree = used.dir.clone();
-    // The objects of a user's tree stay, because the tree's next state, as in a bisection, recompiles few of them.
-    // Likewise, another layout of a kernel recompiles few objects, so they stay, too. Objects of other kernels are in
+    // Objects of a user's tree are kept, because the tree's next state, as in a bisection, recompiles few of them.
+    // Objects of layouts are kept too, because another layout recompiles few of them. Objects of other kernels are in
     // the source's tree, see `shared.rs`.
     let own = source.own_dir();
     let objects = match (own, &chosen.laid_out) {

@@ -50,7 +50,8 @@ pub struct Mutant {
     pub survives: Option<String>,
     /// Reason why chance decides whether the quick suite causes a report. This key replaces `test`.
     pub chance: Option<String>,
-    /// A suppression for another bug of these functions. The test runs with the list of suppressions.
+    /// Name of the suppression for a known report that the test causes, too. The test then runs with the suppression
+    /// list.
     pub beside: Option<String>,
     /// Different expectation with `--victims late`.
     pub late: Option<Late>,
@@ -160,7 +161,8 @@ struct List {
     mutant: Vec<Mutant>,
 }
 
-/// Returns the mutant that `--mutant` names: `NAME` in the list `own`, or in the file of `FILE:NAME`.
+/// Returns the mutant that `--mutant` names. `NAME` is a mutant of the list `own`. `FILE:NAME` is a mutant of the list
+/// FILE.
 pub fn named(text: &str, own: impl FnOnce() -> Result<PathBuf>) -> Result<Mutant> {
     let (path, name) = match text.rsplit_once(':') {
         Some((file, name)) => (PathBuf::from(file), name),

@@ -100,7 +100,7 @@ impl Packages {
             if parts.is_none() {
                 parts = Some(parts_of_the_root(&scratch)?);
             }
-            // If no package of the root file system has the library, adding the program reports it.
+            // If no package of the root file system has the library, the error comes when the program is added.
             let Some(found) = parts.as_ref().and_then(|index| index.get(&name)) else {
                 continue;
             };

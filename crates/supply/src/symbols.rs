@@ -129,7 +129,7 @@ impl Symbols {
         self.functions.get(from).map(|(at, _)| *at)
     }
 
-    /// Returns the start of the kernel's part of the address space, which may be 1, 2 or 3 GB.
+    /// Returns the start of the kernel's part of the address space. The part may be 1, 2 or 3 GB long.
     pub fn kernel(&self) -> u32 {
         let first = self.first().map(|first| first & 0xf000_0000);
         first.map_or(KERNEL, |first| KERNEL.min(first.saturating_sub(MODULES)))

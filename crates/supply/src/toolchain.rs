@@ -100,7 +100,7 @@ fn present(what: &str) -> bool {
     if what.contains('/') {
         return Path::new(what).is_file();
     }
-    // PATH is enough. Some users do not have sbin in it, but none of the programs above is in sbin.
+    // It is enough to search PATH. Some users do not have sbin in it, but none of the programs above is in sbin.
     std::env::var_os("PATH")
         .is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(what).is_file()))
 }

@@ -339,7 +339,7 @@ impl<O> Chaos<O> {
         self.falls_due(context)
     }
 
-    /// Returns whether the last interrupt has been handled. The gap before the next interrupt then begins.
+    /// Returns whether the last interrupt has been handled. If so, the gap before the next interrupt begins.
     #[inline]
     fn is_rest_over(&mut self, now: u64) -> bool {
         let Rest::Since(since, woken) = self.rest else {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Benchmark of the algorithms. Two tasks switch back and forth. The benchmark measures time and cache lines.
 //!
-//! The algorithms run on memory of this process, so copies and comparisons take as long as on this machine with warm
-//! caches. The times do not include faults, interrupts and the switch itself. The faults of the lazy algorithm are
-//! counted.
+//! The algorithms run on memory of this process, so copies and comparisons take the time that this machine needs with
+//! warm caches. The times do not include faults, interrupts and the switch itself. Instead of timing the lazy
+//! algorithm's faults, the benchmark counts them.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -103,7 +103,7 @@ fn prepared<L: Lines>(way: Way, case: Case, lines: L) -> Machine<L> {
             machine.ioperm(HIGH..HIGH + 1, true);
         }
     };
-    // An earlier task had the highest port, and has ended.
+    // An earlier task had access to the highest port, and has ended.
     machine.ioperm(HIGH..HIGH + 1, true);
     machine.exit();
     if case.who != Who::Neither {

@@ -265,7 +265,7 @@ fn case_14_lmbenchs_text_is_read() {
     let machine = of(LMBENCH);
     assert_eq!(machine.items.len(), 8);
     assert_eq!(value(&machine, "lat_ctx, 16 processes, 16 KB"), 141.21);
-    // Among other results, as in the files of `make results`.
+    // The figures stand among other results, as in the files of `make results`.
     let all = format!(
         "[lmbench3.0 results for Linux board]\nPipe latency: 272.1000 microseconds\nPipe bandwidth: 12.58 MB/sec\n\
          {LMBENCH}\n\"stride=64\n0.00049 5.000\n0.00098 5.000\n"

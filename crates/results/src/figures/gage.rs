@@ -3,7 +3,8 @@
 //! into two parts. One part comes from the measured points, the other part from the measurement itself.
 //!
 //! The parts are the points of an experiment, the operators are the seeds, and the replicates are the samples of a run.
-//! The interaction of part and operator is pooled with the error unless it is larger.
+//! The interaction of part and operator is pooled with the error, unless its mean square is larger than that of the
+//! error.
 
 use anyhow::{Result, bail};
 use serde::Serialize;

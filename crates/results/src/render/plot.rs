@@ -84,7 +84,7 @@ pub struct Key {
     pub marker: Option<Marker>,
 }
 
-/// Makes legend entries: names get colours in order.
+/// Makes legend entries. The names get the colours in order.
 pub fn keys(names: &[String], colours: &[RGBColor]) -> Vec<Key> {
     let colours = colours.iter().cycle();
     let key = |(name, colour): (&String, &RGBColor)| Key {

@@ -106,7 +106,7 @@ impl Record {
         Ok(record)
     }
 
-    /// Compares the record with the stored runs in `here`. They are runs of this program's simulator. The key of a run
+    /// Compares the record with the stored runs in `here`, which are runs of this program's simulator. The key of a run
     /// is the hash of its inputs except the simulator. `result` returns the hash of a run's result.
     pub fn compare(
         &self,
@@ -135,7 +135,7 @@ impl Record {
                 lines.push(line);
             }
         };
-        // If no recorded run is missing, the inputs of additional stored runs do not matter.
+        // Different inputs explain missing runs. If no recorded run is missing, there is nothing to explain.
         let relevant = if compared.not_here > 0 {
             &of_this[..]
         } else {

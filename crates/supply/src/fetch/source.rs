@@ -109,7 +109,7 @@ impl SourcePackage {
     }
 }
 
-/// Returns the names of the files of an index.
+/// Returns the names of the files that an index lists.
 fn files(index: &str) -> impl Iterator<Item = &str> {
     index
         .lines()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Headers and C library for compiling and linking guests. Next to them is a script that calls the cross compiler with
-//! them. They come from the root file system's suite. The compiler's own C library comes from this machine's suite.
+//! them. The headers and the C library come from the root file system's suite. The compiler's own C library comes from
+//! this machine's suite.
 
 use std::fs;
 use std::path::PathBuf;

@@ -156,7 +156,7 @@ fn left_out<'a>(fixup: &[&'a str]) -> Result<BTreeSet<(&'a str, usize)>> {
     Ok(all)
 }
 
-/// Returns a patch with its fix-up. The result has no replaced hunks, and has the fix-up's diff in their place.
+/// Returns a patch with its fix-up. In the result, the fix-up's diff replaces the hunks that the fix-up names.
 fn fixed(patch: &str, fixup: &str) -> Result<String> {
     let (words, added) = sections(fixup);
     let left_out = left_out(&words)?;

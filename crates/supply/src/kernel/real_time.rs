@@ -14,7 +14,7 @@ const RT: &str = "CONFIG_PREEMPT_RT";
 /// Lines that turn PREEMPT_RT off when they are added to a configuration.
 pub const WITHOUT: &str = "# CONFIG_PREEMPT_RT is not set\nCONFIG_PREEMPT=y\n";
 
-/// Fails when a requested option is missing because of PREEMPT_RT. `config` is the final configuration; `without`
+/// Fails when a requested option is missing because of PREEMPT_RT. `config` is the final configuration. `without`
 /// returns the final configuration without PREEMPT_RT.
 pub fn check(
     requested: &[RequestedSymbol],

@@ -405,8 +405,8 @@ fn read_fragments(
     Ok((text, asked))
 }
 
-/// Returns the patches of these series, in order. `key` is the key in `kernel.toml` that lists the series; error
-/// messages show it.
+/// Returns the patches of these series, in order. `key` is the key in `kernel.toml` that lists the series. Error
+/// messages show the key.
 pub fn patches(folders: &Folders, names: &[String], key: &str) -> Result<Vec<Patch>> {
     let series = names.iter().map(|name| patch::series(folders, name, key));
     Ok(series.collect::<Result<Vec<_>>>()?.concat())

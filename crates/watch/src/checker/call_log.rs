@@ -49,7 +49,7 @@ pub struct Distinctions {
     pub called_since_fill: Vec<Given>,
     /// Was the function called after the data was written?
     pub called_since: Vec<Range<u32>>,
-    /// Was another task switched out inside the function when the data was written?
+    /// When the data was written, was another task suspended inside the function?
     pub suspended_in: Vec<Range<u32>>,
 }
 

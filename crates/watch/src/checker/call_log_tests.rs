@@ -259,7 +259,8 @@ fn a_call_of_another_process_is_for_another_page() {
     let mut run = Run::new(&distinctions);
     let filled = run.cycle;
     let written = run.called(SYSTEM_CALL, COPY);
-    // The data is at 0x02005004, in FCSE slot 1. The table base says that another process runs.
+    // The data is at 0x02005004, in FCSE slot 1, so its process passes 0x5004. The caller has another table base.
+    // another's.
     run.argument = 0x5000;
     let other = SP + 0x1_0000;
     run.on(SYSTEM_CALL, bl(SYSTEM_CALL, FLUSH), other, 0x8000);

@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 /// Node of the call tree, which stands for a chain of frames. Node 0 is outside all calls.
 pub(crate) type Node = u32;
 
-/// A task's stack: the low bits of the stack's number. Stacks that are 512 MB apart have equal values, but a short
-/// number keeps [`Writer`] small.
+/// A task's stack, as the low bits of its number, which keep [`Writer`] small. Stacks that are 512 MB apart have equal
+/// values.
 pub(super) type Stack = u16;
 
 /// Returns the stack for the top bits of a stack pointer.

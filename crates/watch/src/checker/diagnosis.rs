@@ -144,8 +144,8 @@ pub(super) fn stale(history: &History, dirty: &DirtyLines, found: Found) -> Repo
     let Followed { mut place, left } = follow(&found, history, dirty);
     let fill = history.fill_of(found.access, found.mva);
     let is_dma = found.writer.path == Path::Dma;
-    // A bus master wrote the word, bypassing the write buffer. The other bytes of the word may be old for other
-    // reasons.
+    // Whether a bus master wrote the whole word, bypassing the write buffer. If it wrote only some bytes, the other
+    // bytes may be old for other reasons.
     let by_master = is_dma && found.writer.whole;
     let is_filled_since = fill.is_some_and(|fill| {
         let is_after = fill.cycle > left || fill.cycle == left && !by_master;

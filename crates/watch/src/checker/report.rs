@@ -248,7 +248,8 @@ impl Report {
             Newest::Overwritten(_) => 4,
             Newest::Replaced => 5,
         };
-        // An instruction fetched through a stale translation may access data through another stale translation.
+        // An instruction fetched through a stale translation may access data through another one. Each gets its own
+        // report.
         let fetched = u8::from(self.access == Access::Translation(Kind::Fetch)) << 3;
         let by_victim = matches!(self.access, Access::WriteBack { victim: true });
         // The access that happens to evict the line is unrelated to the cause.

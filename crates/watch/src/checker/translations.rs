@@ -379,7 +379,7 @@ fn gives_less(now: &Mapping, then: &Mapping, dacr: u32, sctlr: u32) -> bool {
         then.allows(kind, privileged, dacr, sctlr) && !now.allows(kind, privileged, dacr, sctlr)
     };
     let all = [Kind::Read, Kind::Write];
-    // The core requests a translation once for each 4 KB.
+    // The core requests a translation once for each 4 KB, so only a page that is smaller than 4 KB counts as smaller.
     let pieces = now.bytes < then.bytes.min(4096);
     pieces || all.iter().any(|k| lost(*k, true) || lost(*k, false))
 }

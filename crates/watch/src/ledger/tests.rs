@@ -183,7 +183,7 @@ fn transfers_of_a_bus_master_are_counted_and_the_sums_equal_the_clock() {
     assert!(masters.cycles > 2 * 4096);
     let total: u64 = watched.observer().total().iter().sum();
     assert_eq!(total, watched.now() - begun);
-    // The core executed fewer instructions in this time.
+    // With transfers on the bus, the core executed fewer instructions in an equal time.
     let (with, without) = (watched.counters(), alone.counters());
     assert!(with.instructions < without.instructions);
 }

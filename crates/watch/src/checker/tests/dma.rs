@@ -168,7 +168,9 @@ fn a_device_began_no_call_before_the_write() {
 fn a_device_has_no_page_tables() {
     let mut script = Scripted::new(&[]);
     let base = script.bus.ram_base();
-    // Ordinary data at physical address 8 that looks like a coarse first-level descriptor, and data at 0x5000.
+    // Ordinary data that a page-table walk would take for descriptors: for a coarse table at physical address 8, and
+    // for a page at 0x5000.
+    // page.
     script.puts(FUNCTION, base + 8, 0x5000 | 0x11);
     script.puts(FUNCTION, base + 0x5000, 0x0020_0ffe);
     let store = Event::Store {

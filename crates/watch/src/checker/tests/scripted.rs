@@ -207,8 +207,8 @@ fn each_descriptor_of_a_large_page_counts() {
     }
 }
 
-/// The first-level table is outside RAM. The second-level table is in RAM. A descriptor in it is written again with an
-/// equal value.
+/// The first-level table is outside RAM, and the second-level table is in RAM. A descriptor in the second-level table
+/// is written again with an equal value.
 #[test]
 fn tables_outside_ram_are_not_reported() {
     let mut script = Scripted::new(&[]);

@@ -73,7 +73,7 @@ fn owner(task: TaskId, interrupt: Option<Option<u32>>) -> Owner {
     }
 }
 
-/// Returns the chain of these functions.
+/// Returns the chain of calls with these function numbers, outermost first.
 fn chain<const N: usize>(numbers: [usize; N]) -> Vec<Option<usize>> {
     numbers.map(Some).to_vec()
 }

@@ -6,8 +6,8 @@ use super::model::{Model, half, lane};
 use super::words::{Author, Finding, Place, Route};
 use arm::{Context, Side, Width};
 
-/// A line of the D-cache. A clean line may have been replaced without an event. Then it is filled again before its next
-/// use.
+/// A line of the D-cache. A clean line may have been replaced without an event. A replaced line is filled again before
+/// its next use.
 #[derive(Clone)]
 pub struct Line {
     pub pa: u32,

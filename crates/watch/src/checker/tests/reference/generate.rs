@@ -478,7 +478,7 @@ impl Generator {
     }
 }
 
-/// Returns the operation in user mode, or in privileged mode.
+/// Returns the operation with its mode changed: user mode if `user` is set, otherwise privileged mode.
 fn as_user(op: &Op, user: bool) -> Op {
     match *op {
         Op::Do(slot, r0, r1, _) => Op::Do(slot, r0, r1, user),

@@ -3,9 +3,9 @@
 //! each write. The model is small and slow, and shares only the events with the checker.
 //!
 //! The model keeps every write to a word of memory, with its author and the place of its data. The data is in a dirty
-//! line, in memory (or in the write buffer), or lost. Lines hold words. The model compares every value from a line,
-//! from memory or from the tables with the newest value, byte by byte. The place of the newest write determines the
-//! kind of report, as in the table in `docs/use/COHERENCE.md`.
+//! line, in memory (or in the write buffer), or lost. The model compares every value from a line, from memory or from
+//! the tables with the newest value, byte by byte. The place of the newest write determines the kind of report, as in
+//! the table in `docs/use/COHERENCE.md`.
 
 use super::copies::{Code, Line};
 use super::entries::Entry;
