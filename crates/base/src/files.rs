@@ -10,8 +10,8 @@ use rustix::fs::{Access, access, statvfs};
 use crate::suggest::repeated;
 
 /// Fails when an output file cannot be written. Each file comes with the option that names it. Possible reasons are a
-/// missing or read-only directory, a directory of that name, a missing permission, or a full disk. Also fails when two
-/// options name one file.
+/// missing or read-only directory, a directory with the file's name, a missing permission, or a full disk. Also fails
+/// when two options name one file.
 pub fn check_written(files: &[(&str, Option<&Path>)]) -> Result<()> {
     let named = || {
         files

@@ -16,8 +16,8 @@ pub fn thread_cpu_s() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// The processes whose CPU time is read from `/proc/PID/stat`. The value is the number of the field that holds the user
-/// time. The system time is in the next field.
+/// The processes whose CPU time is read from `/proc/PID/stat`. The value of a variant is the number of the field with
+/// the user time. The system time is in the next field.
 #[derive(Clone, Copy)]
 pub enum CpuTimeOf {
     /// All threads of the process.

@@ -17,7 +17,7 @@ pub type Simulate<'a> = dyn FnMut(&[Change], u32) -> Result<Vec<Memory>> + 'a;
 
 /// Size in KB that fits into the data cache of every ARM9.
 const INSIDE_KB: u32 = 2;
-/// A load beyond the cache is slower than a load within the cache by more than this factor.
+/// A load that is slower than a load within the cache by more than this factor counts as beyond the cache.
 const BEYOND: f64 = 1.5;
 /// Smallest size beyond the cache, in cache sizes. Below this size, the figures depend much on which lines the cache
 /// happens to keep.
@@ -224,8 +224,8 @@ fn times(m: &Memory) -> [f64; 3] {
     [m.load_ns, line(m.read_mb_s), line(m.write_mb_s)]
 }
 
-/// Search for the three numbers. It uses the three figures of each size beyond the cache. Simulations give the slopes,
-/// then a linear model proposes steps.
+/// Search for the three numbers. The search fits the three figures of each size beyond the cache. Simulations give the
+/// slopes of a linear model, which then proposes steps.
 struct Search<'a, 'b> {
     board: &'a BoardSpec,
     /// Ratio of the real board's clocks to the simulated board's clocks.

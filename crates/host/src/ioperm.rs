@@ -148,7 +148,7 @@ impl Measured {
         }
     }
 
-    /// Makes a table of all cases, in the same unit as [`Measured::lines`].
+    /// Makes a table of all cases, in the unit of [`Measured::lines`].
     pub fn table(&self) -> Grid {
         let headings = [
             "case",

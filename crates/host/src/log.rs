@@ -50,7 +50,7 @@ struct Run {
 struct Called {
     machine: Machine,
     tools: Vec<Tool>,
-    /// Whether the call was interrupted, and its number of runs. `None` when the log does not contain the end of the
+    /// Whether the call was interrupted, and how many runs it made. `None` when the log does not contain the end of the
     /// call.
     ended: Option<(bool, usize)>,
 }

@@ -67,7 +67,7 @@ impl Architecture {
 struct Applet {
     name: &'static str,
     /// Whether the applet's source is the file in `host` that adapts the guest to a PC. This file suits a product, too.
-    /// If false, the guest's own source is used.
+    /// Otherwise, the source is the guest's own.
     is_adapted: bool,
 }
 

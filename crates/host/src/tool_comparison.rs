@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares our programs with well-known tools. A program and its counterpart run alternately, and their figures should
-//! agree.
+//! Compares our programs with well-known tools. One of our programs and the tool that measures the same quantity run
+//! alternately. Their figures should agree.
 
 use std::path::Path;
 

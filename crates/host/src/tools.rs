@@ -27,7 +27,7 @@ pub struct Call {
     what: String,
     program: Source,
     arguments: Vec<String>,
-    /// The measured program at the other end. `program` observes it.
+    /// The program at the other end, which is measured. `program` observes this program.
     other: Option<Other>,
     /// UIO device, for the program that answers its interrupts.
     device: Option<String>,
@@ -177,7 +177,7 @@ pub fn irq(form: Form, device: &str) -> Vec<Call> {
 }
 
 impl Call {
-    /// Adds the other end on this machine, unless it runs on a remote machine.
+    /// Adds the other end, which runs on this machine. Adds nothing if `remote` gives another machine.
     fn beside(self, remote: Option<Ipv4Addr>, name: &'static str, seconds: u32) -> Call {
         let local = Other {
             name,
@@ -230,8 +230,7 @@ impl Call {
         }
     }
 
-    /// Runs the call. Returns `None` when Ctrl-C ended the call. It is an error if the program cannot be built or
-    /// started.
+    /// Runs the call. Returns `None` when Ctrl-C ended the call. Fails if the program cannot be built or started.
     fn run(&self, cpu: Option<usize>) -> Result<Option<Row>> {
         let ran = self.ran(cpu)?;
         if ran.code.is_none() && interrupt::asked() {

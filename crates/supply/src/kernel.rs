@@ -127,7 +127,7 @@ pub fn has_series(name: &str, series: &str) -> Result<bool> {
     Ok(chosen.patches.iter().any(of_series))
 }
 
-/// Returns the path of a version's file. If the version has no such file, it is the file of its `from` version.
+/// Returns the path of a version's file. If the version has no such file, returns the path in its `from` version.
 pub fn file_of(version: &str, file: &str) -> PathBuf {
     let linux = paths::root().join("linux");
     let found = spec::version(&linux, version);
@@ -380,7 +380,7 @@ impl Build<'_> {
             .with_context(|| format!("{} ({})", self.chosen.name, shown(&self.tree)))
     }
 
-    /// Uses the user's configuration; symbols that it does not set get their defaults.
+    /// Uses the user's configuration. Symbols that it does not set get their defaults.
     fn take(&self, own: &config::Own) -> Result<()> {
         let file = self.objects.join(".config");
         fs::write(&file, &own.text)?;

@@ -55,7 +55,7 @@ pub struct Mutant {
     pub beside: Option<String>,
     /// Different expectation with `--victims late`.
     pub late: Option<Late>,
-    /// Reason why no report names the function, if that is the case.
+    /// Reason why no report names the function. Absent if a report does.
     pub unnamed: Option<String>,
 }
 
@@ -90,7 +90,7 @@ pub enum Change {
     WrongStep {
         /// Immediate value of the `add` in the kernel.
         step: u32,
-        /// Immediate value in its place: 8 bits, rotated by an even number.
+        /// Immediate value of the `add` in the mutated kernel: 8 bits, rotated by an even number.
         instead: u32,
         /// Which instructions with this step are changed.
         which: Which,

@@ -143,7 +143,7 @@ pub fn version() -> Result<String> {
     Ok(VERSION.get_or_init(|| version).clone())
 }
 
-/// Returns a command whose environment is free of the variables of a calling make and of the user's locale.
+/// Returns a command. Its environment has no variables of a calling make or of the user's locale.
 pub fn command<S: AsRef<OsStr> + ?Sized>(program: &S) -> Command {
     let mut command = Command::new(program);
     for name in [

@@ -110,7 +110,7 @@ struct Drawn {
     /// instruction.
     from: u64,
     until: u64,
-    /// Whether occasions outside the zone are ignored.
+    /// Whether chaos ignores occasions outside the seed's zone.
     focused: bool,
     /// Whether the occasion has come and `delay` is counting.
     counting: bool,
@@ -120,7 +120,7 @@ struct Drawn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rest {
     Over,
-    /// Cycle in which the interrupt came, and whether the task that it wakes has run.
+    /// Cycle in which the interrupt came, and whether the woken task has run.
     Since(u64, bool),
 }
 
@@ -148,7 +148,7 @@ pub struct Chaos<O> {
     /// Longest time that counts as handling an interrupt, in cycles.
     longest: u64,
     rest: Rest,
-    /// One in every `sieve` places counts. `salt` selects these places.
+    /// Only one in `sieve` places counts. `salt` decides which places count.
     sieve: u64,
     salt: u64,
     drawn: Option<Drawn>,
@@ -205,14 +205,14 @@ impl<O> Chaos<O> {
         self.own = [0; 2];
         let entries = self.places.entries.iter();
         self.filter = entries.fold(0, |bits, pc| bits | 1 << (pc >> 2 & 63));
-        // The unit of gaps is 5 us; the longest gap is 4 to 64 units. After the gap, chaos waits 0.1 to 0.4 ms for an
+        // The unit of gaps is 5 us. The longest gap is 4 to 64 units. After the gap, chaos waits 0.1 to 0.4 ms for an
         // occasion. Handling an interrupt takes about 0.1 ms.
         self.gap = cpu_hz / 200_000;
         self.powers = 3 + self.random.below(5);
         self.wait = (cpu_hz / 10_000) << self.random.below(3);
         self.longest = cpu_hz / 2000;
-        // In some seeds, one gap in eight lasts up to 5 ms. A process that ran early because of an interrupt then has
-        // time to finish.
+        // In some seeds, one gap in eight lasts up to 5 ms. During this gap, a process that an interrupt let run early
+        // can finish.
         self.pause = cpu_hz / 200;
         self.pauses = [1, 1, 8][self.random.below(3) as usize];
         self.rest = Rest::Over;

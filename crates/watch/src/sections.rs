@@ -36,7 +36,7 @@ pub struct Preemption {
     pub count_offset: u32,
 }
 
-/// The longest of all sections that one instruction began under one chain of callers.
+/// The sections that one instruction began under one chain of callers. Most fields describe the longest of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
     /// Number of these sections.
@@ -94,7 +94,7 @@ pub struct Sections {
     calls: Calls,
     task: u32,
     open: Option<Open>,
-    /// Calls in the open section. Each has an instruction of its function, and its cycles.
+    /// Calls in the open section. Each call has an instruction of its function, and its cycles.
     spent: BTreeMap<Node, (u32, u64)>,
     /// Current call, and the cycle of its start.
     within: (Node, u64),

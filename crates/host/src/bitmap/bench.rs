@@ -192,7 +192,8 @@ mod tests {
         assert!(find(Way::CopyAll, "port-80", 0).lines >= 256.0);
         assert!(find(Way::CopyUsed, "port-80", 0).lines < 10.0);
         assert!(find(Way::CopyUsed, "port-65535", 0).lines >= 256.0);
-        // Under the lazy algorithm, a task without accesses pays nothing. A task with accesses faults in every turn.
+        // Under the lazy algorithm, a task that accesses no port has no faults. A task with accesses faults in every
+        // turn.
         assert_eq!(find(Way::Lazy, "own-65535", 0).faults, 0.0);
         assert_eq!(find(Way::Lazy, "own-65535", 64).faults, 1.0);
         assert_eq!(find(Way::Lazy, "one-task-65535", 64).faults, 0.0);

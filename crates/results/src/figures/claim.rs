@@ -185,7 +185,7 @@ impl Claim {
         let mut uneven = 0;
         let mut unit = "";
         for of in measured.iter().filter(|m| self.of.takes(m)) {
-            // Keys that the claim does not name must be equal on both sides.
+            // Both figures must be equal in the keys that the claim does not name.
             let same_place = |m: &&Measured| {
                 let (m_at, of_at) = (&m.place, &of.place);
                 m_at.board == of_at.board
@@ -226,7 +226,7 @@ impl Claim {
         } else {
             return None;
         };
-        // The rank test compares with the other figure's seeds, shifted or scaled by the claim's bound.
+        // The claim's bound shifts or scales the values of `to`. The rank test then compares `of` with these values.
         let moved = to
             .seeds
             .iter()
@@ -269,7 +269,7 @@ impl Claim {
         })
     }
 
-    /// Decides by ranks over seeds if there are enough seeds, otherwise by intervals.
+    /// Decides by a rank test if there are enough seeds. Otherwise, decides by intervals.
     fn decided(&self, a: &Against, bound: f64) -> Option<bool> {
         if let Some(ranks) = a.ranks {
             let wanted_lower = self.at_least.is_none();

@@ -233,7 +233,7 @@ const WORST: &str = "max";
 const TIMES: [&str; 4] = ["ns", "us", "ms", "s"];
 
 /// Summarises the lines in one or two sentences. The first sentence gives the first line that has times of two kernels.
-/// The second sentence gives the next line with a maximum, if there is one, because averages hide the worst case.
+/// If a later line has a maximum, the second sentence gives this line, because averages hide the worst case.
 pub fn sentence(lines: &[&Line]) -> Option<String> {
     let pairs: Vec<PairOf> = lines.iter().filter_map(|line| line.pair()).collect();
     let first = pairs.first()?;

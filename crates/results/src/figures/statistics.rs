@@ -105,7 +105,7 @@ pub const FEWEST: usize = 4;
 pub struct Ranks {
     /// Share of pairs in which the value of the first group is lower. A tie counts half.
     pub lower: f64,
-    /// Two-sided p-value. It is the probability of ranks that are at least this uneven, if the groups do not differ.
+    /// Two-sided p-value. If the groups do not differ, ranks that are at least this uneven have this probability.
     pub p: f64,
 }
 

@@ -32,7 +32,7 @@ const FLAGS: &[&str] = &[
 pub struct Workload {
     /// One line for lists.
     pub title: String,
-    /// The kind of the guest's output, if the output has measurements: a name in `results::outputs`.
+    /// If the guest's output has measurements: the kind of the output, a name in `results::outputs`.
     pub output: Option<String>,
     /// How to build the guest. `None` for a program from Debian.
     pub build: Option<BuildSpec>,

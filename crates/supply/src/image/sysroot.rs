@@ -27,7 +27,7 @@ pub struct Sysroot {
 }
 
 impl Sysroot {
-    /// Returns the sysroot from the cache; unpacks it if it is missing.
+    /// Returns the sysroot from the cache. Unpacks it if it is missing.
     pub fn get() -> Result<Sysroot> {
         let (file, _, spec) = spec::read()?;
         toolchain::require()?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Patches of a series, and fix-ups: hunks that replace some hunks of a patch for another version of the kernel.
 //!
-//! A series exists once, for one version. The file `fixups/SERIES/NAME.patch` of another version belongs to the patch
+//! Each series exists for one version only. The file `fixups/SERIES/NAME.patch` of another version belongs to the patch
 //! with that name. The fix-up begins with lines `Instead-of: FILE N` (the patch's Nth hunk for that file) or
 //! `Instead-of: FILE` (all hunks for it). Only these hunks are left out. The diff after these lines is applied in their
 //! place.

@@ -247,7 +247,7 @@ impl Series<'_> {
         Ok(())
     }
 
-    /// Makes the tree contain exactly a prefix: reverts other patches, and applies missing ones.
+    /// Reverts and applies patches until the tree has exactly the patches of `prefix`.
     fn at(&self, prefix: &[Patch]) -> Result<()> {
         let applied = self.dir.join("applied");
         let names = paths::names_in(&applied, |path| Some(file_name(path)));

@@ -26,8 +26,8 @@ pub const LAYOUTS: RangeInclusive<u32> = 1..=999;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// The version whose fragments, series, device trees and lists this version uses, too. A file with an equal name in
-    /// this version's own folder takes precedence. `fixups` has this version's changes to patches.
+    /// Another version. This version also uses that version's fragments, series, device trees and lists. A file with an
+    /// equal name in this version's own folder takes precedence. `fixups` has this version's changes to patches.
     #[serde(default)]
     pub from: Option<String>,
     /// Debian's source package.
@@ -106,7 +106,7 @@ pub struct Variant {
     /// Whether the variant is built only when requested by name.
     #[serde(default)]
     pub on_demand: bool,
-    /// The core for which the variant is the default kernel, as board files name the core.
+    /// The core for which the variant is the default kernel, by its name in board files.
     #[serde(default)]
     pub default_for: Option<String>,
     /// The variant in whose configuration prefixes of the series are built. It is given if this variant's own
@@ -182,7 +182,7 @@ fn layout(name: &str) -> Result<(&str, u32)> {
 }
 
 /// Finds `6.12/plain`, or `plain` of the first version in [`versions`], below the directory `linux`. A name may have
-/// options of the configuration, `plain+RSEQ=y`. With `@3` at its end, it selects another layout of the code.
+/// options of the configuration, `plain+RSEQ=y`. A name with `@3` at its end selects another layout of the code.
 pub fn choose(linux: &Path, name: &str) -> Result<Chosen> {
     let (name, layout) = layout(name)?;
     let (variant, options) = options::split(name)?;

@@ -122,7 +122,7 @@ pub(super) struct Events {
     pub stack: Stack,
     /// Cycle in which the used line or TLB entry was filled.
     pub filled: Option<u64>,
-    /// Modified virtual addresses of the use and of the write, if they have one.
+    /// Modified virtual addresses of the use and of the write. `None` for a bus master, which has no virtual address.
     pub addresses: [Option<Mva>; 2],
     /// Translation table bases of the use and of the write.
     pub tables: [u32; 2],
@@ -143,7 +143,7 @@ pub(super) struct CallLog {
 struct Suspended {
     /// First instructions of the functions.
     functions: Vec<u32>,
-    /// Call-tree nodes of these functions, each with its function.
+    /// Call-tree nodes of these functions. The value is the function.
     inside: BTreeMap<Node, u32>,
     /// Suspended tasks by their stack. Each has the function, and the cycle of the switch.
     away: BTreeMap<u32, (u32, u64)>,
@@ -335,7 +335,7 @@ impl Calls {
         all
     }
 
-    /// Returns those of `functions` that led to the write and were called at `cycle` or earlier.
+    /// Returns which of `functions` had been called by `cycle`, in the chain of calls that led to the write.
     fn began_before(&self, functions: &[Range<u32>], cycle: u64, events: &Events) -> Vec<u32> {
         let ((written, node), stack) = (events.written, events.stack);
         let callers = self.ancestors(node);

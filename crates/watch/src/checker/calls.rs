@@ -5,8 +5,8 @@
 //! reaches the return address with an equal stack pointer, or when the stack pointer rises above this value. A stack is
 //! identified by its 8 KB block, because Linux aligns stacks to 8 KB.
 //!
-//! Limits: a tail call leaves no frame, as in any backtrace. An inlined function appears as its caller. A call is
-//! missed if an interrupt comes between the call and the first instruction of its function.
+//! The tree has three limits. A tail call leaves no frame, as in any backtrace. An inlined function appears as its
+//! caller. A call is missed if an interrupt comes between the call and the first instruction of its function.
 
 use super::call_log::CallLog;
 use super::shadow::Writer;
@@ -91,7 +91,7 @@ pub(crate) struct Calls {
     stacks: BTreeMap<u32, Vec<Frame>>,
     stack: u32,
     frames: Vec<Frame>,
-    /// The previous instruction, the address after it, and the table base.
+    /// The previous instruction, the address of the instruction after it, and the table base.
     word: u32,
     next: u32,
     ttb: u32,

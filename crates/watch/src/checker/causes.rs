@@ -30,8 +30,8 @@ pub(super) struct Causes {
     met: BTreeMap<(Cause, Among), (u64, usize)>,
     /// For each pair of instructions: number of diagnoses and last cause.
     pairs: BTreeMap<(Pair, Among), (u32, Cause)>,
-    /// Functions that suppressions name. Reports with other callers stay separate, because a suppression may cover only
-    /// one of them.
+    /// Functions that suppressions name. Differences with different callers become separate reports, because a
+    /// suppression may cover only one of these reports.
     distinctions: Distinctions,
 }
 
@@ -142,8 +142,8 @@ impl Checker {
     }
 
     /// Hashes the facts that distinguish reports of one pair of instructions. These facts are the callers and
-    /// circumstances that suppressions ask for. For a read by a bus master, they are also this bus master and the
-    /// writer's caller. Returns 0 if there are no such facts.
+    /// circumstances that suppressions ask for. For a read by a bus master, the bus master and the writer's caller are
+    /// also such facts. Returns 0 if there are no such facts.
     pub(super) fn among(&self, met: &Difference<'_>) -> Among {
         let told_apart = self.causes.are_told_apart();
         let written = || self.calls.callers(met.writer.node);

@@ -61,7 +61,8 @@ fn a_read_of_a_refilled_line_is_a_separate_report() {
     assert_eq!(all, [(Some(true), 1), (Some(false), 1)]);
 }
 
-/// A store changes another word of the line that the test loads from or writes back, before or after the write.
+/// The test loads from a line, or writes a line back. Before or after the write, a store changes another word of this
+/// line.
 #[test]
 fn a_line_was_dirty_before_the_write_or_became_dirty_after_it() {
     for (dirty_before, written_back) in [(true, false), (false, false), (true, true), (false, true)]

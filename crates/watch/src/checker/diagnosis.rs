@@ -116,7 +116,7 @@ fn follow(found: &Found, history: &History, dirty: &DirtyLines) -> Followed {
                     halves,
                 },
             ) if event.mva == mva.0 && halves & half != 0 => Newest::Lost(event),
-            // Another line also held the newest value and restored it.
+            // Another line also held the newest value. Its write-back restored the value.
             (Newest::Lost(_) | Newest::Overwritten(_), Movement::WriteBack { halves, old, .. })
                 if event.pa == memory && halves & half != 0 && old & word == 0 =>
             {

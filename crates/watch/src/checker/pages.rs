@@ -191,8 +191,8 @@ impl Checker {
         self.pages.follow(known);
     }
 
-    /// Follows an instruction that is about to be executed. At this instruction, a page may be freed or allocated, or
-    /// the address space may have changed.
+    /// Follows an instruction that is about to be executed. The instruction may free or allocate a page, or may be the
+    /// first in another address space.
     #[inline]
     pub(super) fn pages_at(&mut self, context: &Context, registers: &[u32; 16]) -> Reaction {
         let may_move = self.pages.filter & bit(context.pc) != 0;
@@ -266,7 +266,7 @@ impl Checker {
         }
         self.pages.looked = self.pages.looked.filter(|_| left.is_empty());
         self.pages.waiting.extend(left);
-        // This free was by the previous owner, so a later report must not show it.
+        // The previous owner did this free. Later reports must not show it.
         for page in first..first + count {
             self.pages.freed.remove(&page);
         }

@@ -154,7 +154,7 @@ pub struct Trace {
     pub used: Vec<u32>,
     /// Callers of the writer.
     pub written: Vec<u32>,
-    /// Callers of the writer that had not returned when the data was used.
+    /// Callers of the writer that were still running when the data was used.
     pub running: Vec<u32>,
     /// Circumstances that may make the old data acceptable.
     pub circumstances: Circumstances,
@@ -164,7 +164,7 @@ pub struct Trace {
     pub given: Vec<Call>,
     /// Writers of the descriptors that map the addresses of access and writer.
     pub mapped: Vec<Mapped>,
-    /// Newest change of the address space since [`Trace::since`].
+    /// Last change of the address space after [`Trace::since`], if there was one.
     pub switched: Option<Switch>,
     /// Core cycle from which the operation may have been missing. It is the cycle of the earliest of three events. The
     /// events are the write of the newest value, the fill of the used line or TLB entry, and the mapping of the
@@ -186,7 +186,8 @@ pub struct Mapped {
 }
 
 impl Access {
-    /// Returns whether the core accessed the data. If not, there is no instruction, virtual address or call.
+    /// Returns whether the core accessed the data. Without an access by the core, the report has no instruction,
+    /// virtual address or call.
     pub fn is_by_core(self) -> bool {
         !matches!(self, Access::Dma { .. })
     }

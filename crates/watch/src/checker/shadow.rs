@@ -56,8 +56,8 @@ impl Writer {
 /// Number of words in one page of writers.
 const PAGE: usize = 1024;
 
-/// Returns a page without writers. The function needs 32 KB of stack. It is not inlined, because every caller would
-/// have to probe that stack.
+/// Returns a page without writers. The function needs 32 KB of stack. If it were inlined, every caller would have to
+/// probe 32 KB of stack.
 #[cold]
 #[inline(never)]
 fn unwritten() -> Box<[Writer; PAGE]> {
@@ -115,7 +115,7 @@ pub(super) struct Shadow {
     writers: Vec<Option<Box<[Writer; PAGE]>>>,
     /// Words with a report since the last write to them.
     reported: Bits,
-    /// Reports of these words. Each instruction that uses such a word is a separate bug.
+    /// Reports of these words. Every instruction that uses such a word gets its own report.
     reports: BTreeMap<usize, Reports>,
     /// Words that a table walk has read.
     watched: Bits,

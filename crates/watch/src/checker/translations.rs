@@ -30,8 +30,8 @@ struct Entry {
     /// Descriptor of the first level and, for a page, of the second level.
     descriptors: [Descriptor; 2],
     levels: usize,
-    /// Table base of the last check, and the addresses of all descriptors read in checks under this table base. Tables
-    /// of another table base may have other descriptors with equal contents.
+    /// Table base of the last check, and the addresses of all descriptors read in checks under this table base. Another
+    /// table base may lead to other descriptors with equal contents.
     checked: (u32, Vec<u32>),
     /// Users that got a report under that table base.
     reported_to: BTreeSet<User>,
@@ -170,8 +170,8 @@ impl Translations {
     }
 
     /// If a page has several second-level descriptors, returns all their addresses. The descriptors must be equal,
-    /// because one entry covers the whole page. A write to any of them counts as a write to the descriptor that the
-    /// walk read.
+    /// because one entry covers the whole page. A write to one of these descriptors counts as a write to the descriptor
+    /// that the walk read.
     fn alike(&mut self, filled: Filled) -> Vec<u32> {
         let entry = self.entry(filled.number);
         let [(_, first), (at, _)] = entry.descriptors;
@@ -284,8 +284,8 @@ impl Translations {
             && now.cb == then.cb
             && now.allows(kind, privileged, dacr, sctlr)
         {
-            // The entry may be right under another table base. Therefore, every later use is checked, and a stale use
-            // is reported again.
+            // The entry may still be right under its other table base. Therefore, every later use is checked, and a
+            // stale use is reported again.
             entry.changed |= entry.ttb != ttb;
             return match gives_less(&now, &then, dacr, sctlr) {
                 false => Verdict::Same,

@@ -21,8 +21,7 @@ const DEEPEST: usize = 256;
 const STACK: u32 = 0x2000;
 /// Stands for an unknown return address of a frame. No instruction has an odd address.
 const NOWHERE: u32 = 1;
-/// Bit that marks a root in the key of a call. The rest of the key is then the number of the place instead of the
-/// caller.
+/// Bit that marks a root in the key of a call. In the key of a root, the number of the place replaces the caller.
 const ROOT: u64 = 1 << 31;
 
 /// All calls of a function by one chain of callers, in one task or interrupt.
@@ -78,7 +77,7 @@ pub(super) struct Calls {
     /// The current place: its number in the ledger, and an owner in it.
     place: (usize, Owner),
     frames: Vec<Frame>,
-    /// Frames of tasks that do not run.
+    /// Frames of the tasks that are not running.
     stacks: BTreeMap<TaskId, Vec<Frame>>,
     /// Frames of interrupted code, the outermost first.
     interrupted: Vec<Vec<Frame>>,
@@ -182,7 +181,7 @@ impl Calls {
         });
     }
 
-    /// Continues in the innermost frame if it belongs to that function. Otherwise, pushes a frame.
+    /// Continues in the innermost frame if that frame belongs to `function`. Otherwise, pushes a frame for `function`.
     fn go_on_in(&mut self, function: Function, stack: u32) {
         if self.frames.last().map(|frame| frame.function) != Some(function) {
             self.push(function, NOWHERE, stack);
@@ -213,8 +212,8 @@ impl Calls {
         let frames = &mut self.frames;
         let returns = |f: &Frame| f.back == to.pc && f.stack == to.stack;
         let is_here = |f: &Frame| match to.first {
-            // An exception may return to the function's first instruction. This return is not a new call. It is
-            // recognised by an equal function, return address and stack pointer.
+            // An exception may return to the function's first instruction. This return is not a new call. The signs of
+            // such a return are an equal function, return address and stack pointer.
             true => (f.function, f.back, f.stack) == (to.function, to.link, to.stack),
             false => f.function == to.function && f.stack >= to.stack,
         };
@@ -264,8 +263,8 @@ impl Calls {
         self.go_on_in(Function::USER, u32::MAX);
     }
 
-    /// Ends an interrupt, and returns the interrupted call. The exit code of the interrupt becomes a callee of that
-    /// call.
+    /// Ends an interrupt, and returns the interrupted call. The interrupt's exit code counts as a callee of the
+    /// interrupted call.
     pub fn interrupt_ended(&mut self) -> Option<CallId> {
         self.charge_ahead();
         let mut frames = self.interrupted.pop().unwrap_or_default();

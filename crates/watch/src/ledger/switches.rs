@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Task switches. The direct cost is the time from the scheduler's entry to the first user instruction. The indirect
-//! cost is later misses of lines and translations that the switch evicted.
+//! cost is the cost of later misses of lines and translations that the switch evicted.
 
 use super::evictions::{Kind, MissCause, Missed, Settled};
 use super::{Cycles, TaskId};

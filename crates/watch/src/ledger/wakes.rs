@@ -68,7 +68,7 @@ pub struct Sample {
     pub masked: Option<Masked>,
     /// When the task was woken.
     pub woken: u64,
-    /// Interrupted code that continued before it called the scheduler. `None` if the interrupt itself called the
+    /// Code that continued after the interrupt until it called the scheduler. `None` if the interrupt itself called the
     /// scheduler.
     pub kept_on: Option<KeptOn>,
     /// When the task was switched to.
@@ -184,7 +184,7 @@ impl Wakes {
 
     /// Records a switch between tasks.
     pub(super) fn switched(&mut self, cycle: u64, (from, to): (TaskId, TaskId)) {
-        // A kernel task has done its work when it is switched out.
+        // A kernel task that is switched out has done its work.
         if self
             .under_way
             .get(&from)

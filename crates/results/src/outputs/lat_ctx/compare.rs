@@ -76,7 +76,7 @@ pub struct Against {
     pub tasks: u32,
     /// Time of a switch between processes, divided by the first kernel's time.
     pub to_base: f64,
-    /// Time of a switch between processes, divided by this kernel's time of a switch between threads.
+    /// Time of a switch between processes, divided by the time of a switch between threads. Both are this kernel's.
     pub to_threads: f64,
 }
 
@@ -271,7 +271,7 @@ fn alone_beside(threads: &[Ring], first: &[&Row]) -> Option<Alone> {
     })
 }
 
-/// Returns the samples of one seed, or the medians of several seeds, in microseconds.
+/// Returns the values behind a figure, in microseconds: the samples if there is one seed, otherwise the seeds' medians.
 fn repetitions_us(rings: &[Ring], times: fn(&LatCtx) -> &Vec<f64>) -> Vec<f64> {
     let us = |ring: &Ring| times(&ring.guest).iter().map(|ns| ns / 1e3).collect();
     statistics::repetitions(&rings.iter().map(us).collect::<Vec<_>>())
@@ -316,7 +316,7 @@ fn explain(row: &Row, terms: &Terms, board: &BoardEnvelope, assumed_lines: f64) 
     )
 }
 
-/// A term: measured time and envelope's time in microseconds, and an explanation.
+/// A term: its measured time, its time in the envelope (both in microseconds), and an explanation.
 type Explained = (f64, f64, String);
 
 fn explained_terms(

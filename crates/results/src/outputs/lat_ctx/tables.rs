@@ -9,7 +9,8 @@ use crate::render::grid::{Grid, wrapped};
 use crate::runs::point::short_kernel;
 use base::distinct::distinct;
 
-/// Makes the text. For each board, it has the times of switches and their cycles by cause. The envelope follows.
+/// Makes the text. For each board, the text has the times of switches, and the cycles of switches by cause. The
+/// envelope comes last.
 pub fn text(comparison: &Comparison) -> String {
     let mut text = String::new();
     for board in boards(comparison) {

@@ -93,7 +93,7 @@ fn a_copy_of_memory_in_no_line_is_not_reported() {
     let mut machine = board();
     copy(&mut machine, [UNUSED, UNUSED + 0x1_0000, 1024]);
     assert_eq!(reported(&machine), []);
-    // Data from the device is the newest data for the device too.
+    // The device reads the data that it wrote. This data is the newest data.
     copy(&mut machine, [UNUSED + 0x1_0000, UNUSED, 1024]);
     assert_eq!(reported(&machine), []);
 }
@@ -170,7 +170,6 @@ fn a_device_has_no_page_tables() {
     let base = script.bus.ram_base();
     // Ordinary data that a page-table walk would take for descriptors: for a coarse table at physical address 8, and
     // for a page at 0x5000.
-    // page.
     script.puts(FUNCTION, base + 8, 0x5000 | 0x11);
     script.puts(FUNCTION, base + 0x5000, 0x0020_0ffe);
     let store = Event::Store {
@@ -318,7 +317,7 @@ fn a_store_in_the_write_buffer_that_lands_on_a_devices_data() {
 }
 
 /// Returns whether the report says that a pending write from the write buffer replaced the device's newer data. The
-/// checker makes such a report only when something uses the word.
+/// checker makes this report only if the word is used.
 fn is_of_a_pending_write(report: &Report) -> bool {
     report.kind == ReportKind::OldOverNewer
         && report

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A checker that receives events written by hand. The tests are regression tests for bugs that an adversarial review
-//! proved with this checker.
+//! found and proved with scripted events.
 
 use crate::checker::Checker;
 use arm::{Context, Event, Kind, Mva, Pa, Side, TlbSide, Width};

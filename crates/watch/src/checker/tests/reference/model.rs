@@ -27,7 +27,7 @@ pub struct Model {
     /// Memory that the prefetch buffer was filled from.
     pub(super) prefetched: Option<Code>,
     pub(super) tlb: HashMap<Number, Entry>,
-    /// For each 4 KB of addresses, the last entry that translated one of them.
+    /// For each 4 KB of addresses, the last TLB entry that translated an address in it.
     pub(super) used: BTreeMap<u32, Number>,
     /// Descriptors read by the current walk.
     pub(super) walked: Read,

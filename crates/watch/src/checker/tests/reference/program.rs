@@ -89,7 +89,7 @@ pub struct Program {
     /// Whether victims are late.
     pub late: bool,
     /// Whether an instruction has the same address each time it runs, so that the checker can recognise a repeated
-    /// report. If not, each event has an invented address, and no earlier report hides a later report.
+    /// report. Otherwise, each event has an invented address, so no report hides a later report.
     pub alike: bool,
     pub ops: Vec<Op>,
 }
