@@ -30,7 +30,7 @@ pub enum CpuTimeOf {
 pub fn cpu_s_of(process: &str, whose: CpuTimeOf) -> Result<f64> {
     let path = format!("/proc/{process}/stat");
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-    // Field 3 follows the name, which may contain any character.
+    // The name, in brackets, may contain any character. Field 3 follows the last bracket.
     let rest = text.rsplit_once(')').map_or("", |(_, rest)| rest);
     let times = rest.split_whitespace().skip(whose as usize - 3).take(2);
     let times: Vec<u64> = times.filter_map(|field| field.parse().ok()).collect();

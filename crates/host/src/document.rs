@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::setup::System;
 use base::{interrupt, paths};
 
-/// Format of the documents. It changes when the meaning of a key changes.
+/// Format of the documents. This number changes when the meaning of a key changes.
 const FORMAT: u32 = 1;
 
 /// Machine and time of a measurement.

@@ -19,13 +19,13 @@ pub type Simulate<'a> = dyn FnMut(&[Change], u32) -> Result<Vec<Memory>> + 'a;
 const INSIDE_KB: u32 = 2;
 /// A load that is slower than a load within the cache by more than this factor counts as beyond the cache.
 const BEYOND: f64 = 1.5;
-/// Smallest size beyond the cache, in cache sizes. Below this size, the figures depend much on which lines the cache
-/// happens to keep.
+/// Smallest fitted size, as a multiple of the cache's size. Below this size, the figures depend much on which lines the
+/// cache happens to keep.
 const LEAST_BEYOND: u32 = 4;
-/// Largest size beyond the cache, in cache sizes. A larger size has more pages, which are spread over more rows of the
-/// SDRAM.
+/// Largest fitted size, as a multiple of the cache's size. A larger size has more pages, which are spread over more
+/// rows of the SDRAM.
 const TIMES_BEYOND: u32 = 16;
-/// Size in KB of the pages that the TLB covers. With a larger size, loads also wait for page-table walks.
+/// Memory that the entries of a full TLB cover, in KB. With a larger size, loads also wait for page-table walks.
 const TLB_KB: u32 = 256;
 /// If loads within the cache differ by more than this share, the clocks differ, no matter how fast the memories are.
 const OTHER_CLOCK: f64 = 0.05;
@@ -61,7 +61,7 @@ const CANDIDATES: usize = 4;
 struct Unknown {
     key: &'static str,
     step: f64,
-    /// Largest distance from the start of a linear model, in steps.
+    /// Largest distance from the numbers around which a linear model is made, in steps.
     reach: i32,
     /// Smallest allowed value.
     least: f64,
@@ -370,7 +370,7 @@ fn off(figures: &[f64], wanted: &[f64]) -> f64 {
     each.map(|(is, wanted)| (is / wanted - 1.0).powi(2)).sum()
 }
 
-/// Returns numbers around `from`. In the linear model, their figures are nearest to the wanted figures.
+/// Returns the numbers around `from` whose figures in the linear model are nearest to the wanted figures, best first.
 fn nearest(from: &Tried, slopes: &[Vec<f64>], wanted: &[f64]) -> Vec<Numbers> {
     let reach = |n: usize| -UNKNOWNS[n].reach..=UNKNOWNS[n].reach;
     let all = reach(0).flat_map(|a| reach(1).flat_map(move |b| reach(2).map(move |c| [a, b, c])));

@@ -208,7 +208,7 @@ impl Pair {
             .collect())
     }
 
-    /// Compares the figure with number `n`.
+    /// Compares figure number `n` of the two programs.
     fn compared(&self, values: &[(Values, Values)], n: usize) -> Option<Compared> {
         let ours: Vec<f64> = values.iter().map(|(ours, _)| ours[n].1).collect();
         let theirs: Vec<f64> = values.iter().map(|(_, theirs)| theirs[n].1).collect();

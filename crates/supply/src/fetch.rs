@@ -66,7 +66,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Prepares a store of binary packages; writes no file. `arch` is Debian's name of the architecture, or `native`.
+    /// Prepares a store of binary packages. Writes no file. `arch` is Debian's name of the architecture, or `native`.
     pub fn new(arch: &str, suites: &[String]) -> Result<Store> {
         let cache = cache::dir()?;
         let arch = match arch {
@@ -85,7 +85,7 @@ impl Store {
         })
     }
 
-    /// Prepares a store of source packages; writes no file.
+    /// Prepares a store of source packages. Writes no file.
     pub fn of_sources(suites: &[String]) -> Result<Store> {
         let store = Store::new("native", suites)?;
         Ok(Store {

@@ -392,7 +392,7 @@ impl Build<'_> {
         })
         .with_context(|| format!("{}: debian.packages", shown(self.file)))?;
         for (name, data) in closure {
-            // Every program contains the path of the loader.
+            // Every program contains the loader's path, so the loader must be in `lib`.
             let dir = if name.starts_with("ld-") {
                 "lib"
             } else {

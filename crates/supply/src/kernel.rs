@@ -37,7 +37,7 @@ use source::Source;
 use spec::Chosen;
 pub use spec::LAYOUTS;
 
-/// Version of the build steps; part of every hash. Increase the number when the steps change.
+/// Version of the build steps. It is part of every hash. Increase the number when the steps change.
 const RECIPE: &str = "kernel 1";
 
 /// The kernel to build, and how to build it.
@@ -58,11 +58,11 @@ pub struct Request {
 /// A built kernel.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// Directory with the files below.
+    /// Directory with the following files.
     pub dir: PathBuf,
     /// Self-extracting image.
     pub zimage: PathBuf,
-    /// Plain image: starts without decompression in the guest.
+    /// Plain image, which starts without decompression in the guest.
     pub image: PathBuf,
     /// ELF file with symbols and line numbers.
     pub vmlinux: PathBuf,

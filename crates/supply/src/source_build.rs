@@ -28,7 +28,7 @@ pub struct SourceBuild {
     /// Name of the user land's files in `guest/root`.
     name: &'static str,
     title: &'static str,
-    /// Version of the build steps; part of the hash. Increase the number when the steps change.
+    /// Version of the build steps. It is part of the hash. Increase the number when the steps change.
     recipe: &'static str,
     /// Compiler options for every object.
     cflags: &'static str,

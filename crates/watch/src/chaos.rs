@@ -116,7 +116,7 @@ struct Drawn {
     counting: bool,
 }
 
-/// Handling of the last interrupt. The handling time is not part of a gap.
+/// Whether the last interrupt is still being handled. The handling time is not part of a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rest {
     Over,
@@ -375,7 +375,7 @@ impl<O> Chaos<O> {
         self.filter >> (pc >> 2 & 63) & 1 != 0 && self.places.entries.binary_search(&pc).is_ok()
     }
 
-    /// Gives up the window, because no occasion came. The interrupt comes at any instruction, after the delay.
+    /// Gives up the window, because no occasion came. The interrupt then comes at any instruction, after the delay.
     fn give_up(&mut self) {
         if let Some(drawn) = &mut self.drawn {
             (drawn.window, drawn.counting) = (Window::Anywhere, true);

@@ -161,7 +161,7 @@ fn lines(way: Way, prepare: impl Fn(&mut Machine<Counted>), port: Option<usize>)
     let mut machine = Machine::new(way, 2, Counted::default());
     prepare(&mut machine);
     let mut found = 0;
-    // The second round starts from a settled state.
+    // Only the second round counts, because it starts from a settled state.
     for _ in 0..2 {
         for task in [0, 1] {
             machine.lines.take();

@@ -23,7 +23,7 @@ pub struct Study {
     pub replicates: usize,
     /// Variance between samples of one run, in the metric's unit squared.
     pub repeatability: f64,
-    /// Variance between seeds, in the metric's unit squared. It includes the interaction of point and seed.
+    /// Variance between seeds, in the metric's unit squared. This variance includes the interaction of point and seed.
     pub reproducibility: f64,
     /// Variance between points, in the metric's unit squared.
     pub part_to_part: f64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Headlines: the few figures of an experiment that a reader sees first. The kernels are side by side.
+//! Headlines: the few figures of an experiment that a reader sees first. A headline shows the kernels side by side.
 
 use std::fmt::Write as _;
 

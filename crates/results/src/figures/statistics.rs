@@ -70,8 +70,8 @@ pub fn summarise(samples: &[f64]) -> Option<Summary> {
     })
 }
 
-/// Returns the values that a figure is made of. With one seed, they are its samples. With several seeds, they are the
-/// seeds' medians. Samples of one run share its memory layout, so they are not repetitions.
+/// Returns the values that a figure is made of. With one seed, these are the seed's samples. With several seeds, these
+/// are the seeds' medians. Samples of one run share its memory layout, so they are not repetitions.
 pub fn repetitions(seeds: &[Vec<f64>]) -> Vec<f64> {
     match seeds {
         [one] => one.clone(),

@@ -72,7 +72,7 @@ pub fn variants(version: &str) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Selection of the earlier results that count.
+/// Says which results of earlier checks count.
 pub struct Passed<'a> {
     /// The test that a prefix has to pass. Results of other tests do not count.
     pub test: &'a str,

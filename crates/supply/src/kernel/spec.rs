@@ -135,7 +135,7 @@ impl Variant {
 pub struct Chosen {
     /// `6.12/plain`.
     pub name: String,
-    /// The variant whose build this variant uses. It is this variant itself, unless it has `same_as`.
+    /// The variant whose build this variant uses. A variant without `same_as` uses its own build.
     pub built: String,
     /// For a layout of the code, the name without the layout: `6.12/plain`.
     pub laid_out: Option<String>,

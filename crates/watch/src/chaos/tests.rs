@@ -178,7 +178,7 @@ fn an_interrupt_without_an_occasion_has_the_window_anywhere() {
     assert!(all > 500, "{all}");
 }
 
-/// The observer also gets stores during a rest.
+/// The observer also gets stores while an interrupt is being handled.
 #[test]
 fn an_occasion_during_a_rest_does_not_count() {
     for (rest, expected) in [(Rest::Since(0, false), false), (Rest::Over, true)] {

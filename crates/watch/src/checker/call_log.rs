@@ -203,7 +203,7 @@ impl CallLog {
         self.filter = self.functions.iter().fold(0, |bits, pc| bits | bit(*pc));
     }
 
-    /// Keeps a call if its function is in the list.
+    /// Keeps a call if the log keeps calls of its function.
     #[inline]
     pub fn note(&mut self, call: &Call) {
         if self.filter & bit(call.to) != 0 && self.functions.binary_search(&call.to).is_ok() {

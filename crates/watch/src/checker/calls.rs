@@ -144,7 +144,7 @@ impl Calls {
     #[inline]
     pub fn fetched(&mut self, context: &Context, width: Width, word: u32, registers: &[u32; 16]) {
         if is_user(context) {
-            // A task in user land has returned from all its calls.
+            // When a task reaches user land, all its calls have returned.
             self.next = 0;
             self.frames.clear();
             return;
@@ -341,7 +341,7 @@ impl Calls {
         found
     }
 
-    /// Returns the next calls by the callers of a write. `cycle` and `node` belong to the write.
+    /// Returns the next calls by the callers of a write. `cycle` and `node` are the write's cycle and call-tree node.
     pub fn next(&self, cycle: u64, node: Node, most: usize) -> Vec<Call> {
         let mut callers = Vec::new();
         let mut at = node;

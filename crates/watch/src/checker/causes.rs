@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::hash::{Hash as _, Hasher};
 use std::ops::Range;
 
-/// Number of differences that are diagnosed for each pair of instructions. Further differences are counted under the
-/// cause of the last diagnosis.
+/// Number of differences that are diagnosed for each pair of instructions. Further differences of the pair count
+/// towards the cause of the last diagnosis.
 const DIAGNOSED: u32 = 64;
 
 /// Width of the kind of access in a [`Pair`], in bits.

@@ -43,7 +43,7 @@ fn a_line_was_filled_before_the_write_after_it_or_at_an_unknown_time() {
     }
 }
 
-/// The second read follows another fill. This is another bug, so it gets another report.
+/// The second read follows another fill. The second read is another bug, so it gets another report.
 #[test]
 fn a_read_of_a_refilled_line_is_a_separate_report() {
     let mut script = Scripted::new(&CALLERS);

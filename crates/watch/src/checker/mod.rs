@@ -49,7 +49,7 @@ use shadow::{Shadow, User};
 use std::collections::BTreeMap;
 use translations::{Number, Translations, Use};
 
-/// Maximum number of reports. Further causes are not reported.
+/// Maximum number of reports. Causes beyond this number are not reported.
 pub const REPORTS: usize = 10_000;
 /// Maximum number of calls of each kind in a report.
 const CALLS: usize = 16;

@@ -40,7 +40,7 @@ const SEEN: u32 = 64;
 /// Maximum number of lines and entries that wait for a change of address space. Further lines and entries are not
 /// followed.
 const WAITING: usize = 4096;
-/// Maximum number of unfinished calls that allocate pages. A further call replaces the oldest.
+/// Maximum number of unfinished calls that allocate pages. If there are more, a new call replaces the oldest.
 const GIVING: usize = 32;
 /// Smallest and largest possible size of a `struct page`, in bytes.
 const MAPPED: [u32; 2] = [32, 128];
@@ -80,7 +80,8 @@ pub(super) struct Pages {
     /// Unfinished calls that allocate pages, from all tasks and interrupts. Each has its return address, stack pointer
     /// and order.
     giving: Vec<(u32, u32, u32)>,
-    /// Bloom filter of the addresses at which a page may be freed or allocated. It is 0 if the functions are unknown.
+    /// Bloom filter of the addresses at which a page may be freed or allocated. The filter is 0 if the functions are
+    /// unknown.
     filter: u64,
     /// Last free of each page, by page number.
     freed: BTreeMap<u32, PageEvent>,

@@ -166,8 +166,8 @@ pub struct Trace {
     pub mapped: Vec<Mapped>,
     /// Last change of the address space after [`Trace::since`], if there was one.
     pub switched: Option<Switch>,
-    /// Core cycle from which the operation may have been missing. It is the cycle of the earliest of three events. The
-    /// events are the write of the newest value, the fill of the used line or TLB entry, and the mapping of the
+    /// Core cycle from which the operation may have been missing. This is the cycle of the earliest of three events.
+    /// The events are the write of the newest value, the fill of the used line or TLB entry, and the mapping of the
     /// addresses. If the used line holds other memory, `since` is the cycle of the fill.
     pub since: u64,
 }

@@ -94,8 +94,8 @@ pub(super) struct User {
     pub access: (u8, u32),
     /// Callers and circumstances, as a hash.
     pub among: Among,
-    /// Whether the newest value is still in the dirty line that it was stored into. After the line has left the cache,
-    /// the use is another bug.
+    /// Whether the newest value is still in the dirty line that it was stored into. A use after the line has left the
+    /// cache is another bug.
     pub in_line: bool,
 }
 

@@ -33,7 +33,7 @@ struct Entry {
     /// Table base of the last check, and the addresses of all descriptors read in checks under this table base. Another
     /// table base may lead to other descriptors with equal contents.
     checked: (u32, Vec<u32>),
-    /// Users that got a report under that table base.
+    /// Users that got a report under the table base in `checked`.
     reported_to: BTreeSet<User>,
     /// Translation table base and core cycle of the fill.
     ttb: u32,
@@ -421,7 +421,7 @@ mod tests {
         assert!(!translations.written(0x6000));
     }
 
-    /// An unlocked entry of XScale's TLB must not stay forever.
+    /// After the unlock, an entry of XScale's TLB must be removable again.
     #[test]
     fn an_unlocked_entry_is_removed_by_an_invalidate_of_all() {
         let (mut shadow, context) = (Shadow::new(vec![0; 0x4000], 0), Context::default());

@@ -3,7 +3,7 @@
 //!
 //! When execution reaches a function's first instruction, this is a call. When execution reaches the return address of
 //! a call, with the stack pointer of that call, this is a return. In all other cases, for instance after an exception,
-//! execution continues in the function's innermost call. If the function has no call, one begins.
+//! execution continues in the function's innermost call. If the function has no call, a call begins.
 
 use super::functions::Function;
 use super::table::Table;
@@ -287,7 +287,7 @@ impl Calls {
         }
     }
 
-    /// Changes the owner of cycles. The open frames continue as calls of the new place.
+    /// Changes the owner of cycles. From now on, the open frames count as calls of the new place.
     pub fn take_place(&mut self, place: (usize, Owner)) {
         self.charge_ahead();
         self.place = place;
@@ -301,7 +301,7 @@ impl Calls {
         };
     }
 
-    /// Continues in this function after a change of place.
+    /// Stays in this function after a change of place.
     pub fn stay(&mut self, function: Function, stack: u32) {
         self.go_on_in(function, stack);
     }

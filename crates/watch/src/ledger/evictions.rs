@@ -107,8 +107,8 @@ pub struct Settled {
     pub cycles: u64,
     /// Call of the scheduler during which the line or translation was evicted.
     pub switch: SwitchId,
-    /// Whether a PLD began to fill the line, so that the miss is already counted. If so, the cycles are only the wait
-    /// for the rest of the fill.
+    /// Whether a PLD began to fill the line, so that the miss is already counted. In this case, the cycles are only the
+    /// wait for the rest of the fill.
     pub counted: bool,
 }
 
@@ -138,7 +138,7 @@ impl Settled {
 /// The history of a line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
-    /// Cycle of the last fill. It is 0 if the ledger has seen no fill.
+    /// Cycle of the last fill. The cycle is 0 if the ledger has seen no fill.
     filled: u64,
     /// Eviction before the last fill.
     before: Option<Eviction>,

@@ -53,7 +53,7 @@ fn every_miss_but_the_first_has_an_evictor() {
     let plain = cached("sam9263", STORE);
     let mut watched = plain.observed_by(ledger());
     watched.run_for(Duration::from_millis(2));
-    // Accesses the same lines again. Later lines have replaced them.
+    // Accesses again the lines that later lines have replaced.
     watched.cpu_mut().set_register(6, 0);
     watched.run_for(Duration::from_millis(2));
     let fills = watched.counters().dcache_fills;

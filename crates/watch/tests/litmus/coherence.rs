@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The coherence checker on the litmus programs. If maintenance is complete, the checker must be silent. If maintenance
-//! is missing, the checker must give exactly the expected report.
+//! Runs the litmus programs under the coherence checker. If maintenance is complete, the checker must be silent. If
+//! maintenance is missing, the checker must give exactly the expected report.
 //!
 //! An expected report has two lines. The first line has the kind, the label and address of the access, the label and
 //! address of the writer, and the place of the newest data. The second line has the operation needed.

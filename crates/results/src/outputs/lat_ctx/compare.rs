@@ -16,9 +16,9 @@ use crate::figures::warnings::Warnings;
 use crate::runs::point::Place;
 use crate::runs::run::Run;
 
-/// Range of the overhead's samples, as a share of their median. A larger range gives a warning.
+/// Largest range of the overhead's samples that gives no warning, as a share of their median.
 const OVERHEAD_SPREAD: f64 = 0.05;
-/// Difference between the guest's clock and the pins' edges, as a share. A larger difference gives a warning.
+/// Largest difference between the guest's clock and the pins' edges that gives no warning, as a share.
 const CLOCK_DISAGREEMENT: f64 = 0.02;
 /// Mode of rings of threads.
 const THREAD: &str = "thread";

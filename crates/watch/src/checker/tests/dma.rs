@@ -223,7 +223,7 @@ fn calls_with_small_numbers_are_not_calls_with_an_address_of_a_devices_data() {
     };
     script.send(FUNCTION, fill);
     script.transfers(2, 0, &[7; 8], true);
-    // The function's arguments are 0.
+    // All arguments of the function are 0.
     script.called(CALLERS[0], |script| script.loaded(0, FUNCTION + 4));
     let (report, _) = script.checker.reports().next().unwrap();
     assert_eq!(report.kind, ReportKind::StaleAfterDma);

@@ -301,7 +301,7 @@ fn a_locked_translation_survives_an_invalidate_of_all() {
     );
 }
 
-/// Regression test: XScale's unlock sent no event.
+/// Regression test: XScale's unlock operation sent no event.
 #[test]
 fn an_unlocked_translation_is_evicted_by_an_invalidate_of_all() {
     for unlocks in [false, true] {

@@ -35,7 +35,8 @@ pub struct Model {
     /// Instruction and process of the current event.
     pub(super) pc: u32,
     pub(super) process: (u32, u32),
-    /// Address of the instruction that caused the event. It differs from `pc` if events have invented addresses.
+    /// Address of the instruction that caused the event. This address differs from `pc` if events have invented
+    /// addresses.
     pub instruction: u32,
     pub(super) findings: Vec<Finding>,
     /// Behaviour of the core that this model cannot explain.
