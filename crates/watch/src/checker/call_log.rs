@@ -122,7 +122,8 @@ pub(super) struct Events {
     pub stack: Stack,
     /// Cycle in which the used line or TLB entry was filled.
     pub filled: Option<u64>,
-    /// Modified virtual addresses of the use and of the write. `None` for a bus master, which has no virtual address.
+    /// Modified virtual addresses of the use and of the write. An address is `None` if no instruction made the use or
+    /// the write.
     pub addresses: [Option<Mva>; 2],
     /// Translation table bases of the use and of the write.
     pub tables: [u32; 2],
