@@ -46,7 +46,7 @@ fn parts(name: &str) -> Result<(&str, Vec<Change>)> {
     if Path::new(name).is_file() {
         return Ok((name, Vec::new()));
     }
-    // A file's path may contain a plus. A board's name does not contain one.
+    // A file's path may contain a plus, but a board's name may not.
     let end = match name.find(".toml+") {
         Some(at) => at + ".toml".len(),
         None => name.find('+').unwrap_or(name.len()),

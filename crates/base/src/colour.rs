@@ -17,7 +17,7 @@ const WORDS: [(&str, AnsiColor); 6] = [
     ("error[", AnsiColor::Red),
 ];
 
-/// Prints a text. Colours the first word of a line if it has a colour.
+/// Prints a text. If `WORDS` has the first word of a line, this word is in colour.
 pub fn print(text: &str) {
     output::judge(anstream::stdout().write_all(coloured(text).as_bytes()));
 }

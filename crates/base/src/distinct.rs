@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Removal of duplicates.
 
-/// Removes duplicates; keeps first occurrences in order. It compares each item with all earlier items, so it suits
-/// short lists only.
+/// Removes duplicates and keeps first occurrences in order. Compares each item with all earlier items, so the list
+/// should be short.
 pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut once = Vec::new();
     for one in all {

@@ -9,9 +9,9 @@ use rustix::fs::{Access, access, statvfs};
 
 use crate::suggest::repeated;
 
-/// Fails when an output file cannot be written. Each file comes with the option that names it. Its directory may be
-/// missing or read-only, the file may itself be a directory, the permission may be missing, or the disk may be full.
-/// Also fails when two options name one file.
+/// Fails when an output file cannot be written. Each file comes with the option that names it. Possible reasons are a
+/// missing or read-only directory, a directory with the file's name, a missing permission, or a full disk. Also fails
+/// when two options name one file.
 pub fn check_written(files: &[(&str, Option<&Path>)]) -> Result<()> {
     let named = || {
         files

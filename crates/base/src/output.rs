@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Standard output and standard error. The macros replace the macros of the standard library, which panic when the
-//! reader has closed the pipe (`warmswitch list | head -1`) or the disk is full. Here, a failed write to standard
-//! output ends the program, and a failed write to standard error is ignored.
+//! reader has closed the pipe (`warmswitch list | head -1`) or the disk is full. With these macros, a failed write to
+//! standard output ends the program, and a failed write to standard error is ignored.
 
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write as _};

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-/// Returns the project's root. It is the nearest directory, from the current directory upwards, that holds `boards` and
-/// `experiments`. If there is none, it is the source tree of this program.
+/// Returns the project's root. The root is the nearest directory, from the current directory upwards, that holds
+/// `boards` and `experiments`. Without such a directory, the root is the source tree of this program.
 pub fn root() -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     for dir in here.ancestors() {

@@ -37,8 +37,8 @@ pub fn in_shell(line: &str) -> String {
     format!("sh -c {}", quoted(line))
 }
 
-/// Returns the line to type into the guest's shell for the words after `--`. A single word is a line for the shell;
-/// several words are a program and its arguments.
+/// Returns the line to type into the guest's shell for the words after `--`. A single word is a line for the shell.
+/// Several words are a program and its arguments.
 pub fn typed(words: &[String]) -> Result<String> {
     if words.iter().any(|word| word.contains(char::is_control)) {
         bail!(

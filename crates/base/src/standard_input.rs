@@ -32,7 +32,7 @@ pub fn given() -> Result<Option<Vec<u8>>> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = std::io::stdin().take(MOST + 1).read_to_end(&mut bytes);
-        // Sending fails when the program has ended, and then the bytes are not needed.
+        // Sending fails only when the program has ended. The bytes are then not needed.
         let _ = sender.send(read.map(|_| bytes));
     });
     let read = match receiver.recv_timeout(PATIENCE) {

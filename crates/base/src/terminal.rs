@@ -56,8 +56,9 @@ pub fn columns() -> Option<usize> {
         .or_else(|| COLUMNS.get().copied().flatten())
 }
 
-/// Finds the width for [`columns`]. It is the variable `COLUMNS` if that is set, otherwise the width of the terminal on
-/// standard output. A program calls this once. Tests do not call it, so that their results do not depend on a terminal.
+/// Finds the width for [`columns`]. The width is the variable `COLUMNS` if that is set, otherwise the width of the
+/// terminal on standard output. A program calls this function once. Tests do not call it, so that their results do not
+/// depend on a terminal.
 pub fn ask_columns() {
     COLUMNS.get_or_init(find_columns);
 }

@@ -16,8 +16,8 @@ pub fn thread_cpu_s() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// The processes whose CPU time is read from `/proc/PID/stat`. The value is the number of the field that holds the user
-/// time. The system time is in the next field.
+/// The processes whose CPU time is read from `/proc/PID/stat`. The value of a variant is the number of the field with
+/// the user time. The system time is in the next field.
 #[derive(Clone, Copy)]
 pub enum CpuTimeOf {
     /// All threads of the process.
@@ -30,7 +30,7 @@ pub enum CpuTimeOf {
 pub fn cpu_s_of(process: &str, whose: CpuTimeOf) -> Result<f64> {
     let path = format!("/proc/{process}/stat");
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-    // Field 3 follows the name, which may contain any character.
+    // The name, in brackets, may contain any character. Field 3 follows the last bracket.
     let rest = text.rsplit_once(')').map_or("", |(_, rest)| rest);
     let times = rest.split_whitespace().skip(whose as usize - 3).take(2);
     let times: Vec<u64> = times.filter_map(|field| field.parse().ok()).collect();

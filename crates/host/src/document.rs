@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::setup::System;
 use base::{interrupt, paths};
 
-/// Format of the documents. It changes when the meaning of a key changes.
+/// Format of the documents. This number changes when the meaning of a key changes.
 const FORMAT: u32 = 1;
 
 /// Machine and time of a measurement.
@@ -98,7 +98,7 @@ pub fn keep(of: Option<&str>, tool: &str, document: &Value) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Returns a line for each setting that disturbs measurements. A hidden setting that may disturb them also has a line.
+/// Returns a line for each setting that disturbs measurements, and for each hidden setting that may disturb them.
 pub fn warnings(document: &Value) -> Vec<String> {
     let checks = document["setup"].as_array();
     let bad = checks

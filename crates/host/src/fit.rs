@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fits the numbers of a board file to memory figures of a real board. One program measured the real board and measures
-//! the simulated board, with changed numbers, until the figures match.
+//! Fits the numbers of a board file to memory figures of a real board. The program that measured the real board also
+//! measures the simulated board. The fit changes the board file's numbers until the figures match.
 
 use std::ops::RangeInclusive;
 
@@ -17,23 +17,23 @@ pub type Simulate<'a> = dyn FnMut(&[Change], u32) -> Result<Vec<Memory>> + 'a;
 
 /// Size in KB that fits into the data cache of every ARM9.
 const INSIDE_KB: u32 = 2;
-/// A load beyond the cache is slower than a load within the cache by more than this factor.
+/// A load that is slower than a load within the cache by more than this factor counts as beyond the cache.
 const BEYOND: f64 = 1.5;
-/// Smallest size beyond the cache, in cache sizes. Below this size, the figures depend much on which lines the cache
-/// happens to keep.
+/// Smallest fitted size, as a multiple of the cache's size. Below this size, the figures depend much on which lines the
+/// cache happens to keep.
 const LEAST_BEYOND: u32 = 4;
-/// Largest size beyond the cache, in cache sizes. A larger size has more pages, which are spread over more rows of the
-/// SDRAM.
+/// Largest fitted size, as a multiple of the cache's size. A larger size has more pages, which are spread over more
+/// rows of the SDRAM.
 const TIMES_BEYOND: u32 = 16;
-/// Size in KB of the pages that the TLB covers. With a larger size, loads also wait for page-table walks.
+/// Memory that the entries of a full TLB cover, in KB. With a larger size, loads also wait for page-table walks.
 const TLB_KB: u32 = 256;
 /// If loads within the cache differ by more than this share, the clocks differ, no matter how fast the memories are.
 const OTHER_CLOCK: f64 = 0.05;
 /// If loads within the cache differ by at most this share, the clocks count as equal.
 const SAME_CLOCK: f64 = 0.01;
 const MHZ: f64 = 1e6;
-/// Steps of the numbers, tried in both directions: each number alone, and combinations that hardly change the time of a
-/// line. A line has seven words after its first word.
+/// Steps of the three numbers, tried in both directions. The first steps change one number alone. The others change
+/// several numbers, but hardly the time of a line, which has seven words after its first word.
 const MOVES: [[i32; UNKNOWNS.len()]; 7] = [
     [1, 0, 0],
     [0, 1, 0],
@@ -61,7 +61,7 @@ const CANDIDATES: usize = 4;
 struct Unknown {
     key: &'static str,
     step: f64,
-    /// Largest distance from the start of a linear model, in steps.
+    /// Largest distance from the numbers around which a linear model is made, in steps.
     reach: i32,
     /// Smallest allowed value.
     least: f64,
@@ -152,8 +152,8 @@ pub fn fit(board: &BoardSpec, there: &[Memory], simulate: &mut Simulate) -> Resu
         search.faster = first;
     }
     let mut found = search.solve(search.start())?;
-    // The figure includes the timer's interrupts, which take longer with slower memory. The memory has been fitted
-    // before this line, so the ratio is right.
+    // The ratio includes the time of the timer's interrupts, which take longer with slower memory. The memory has been
+    // fitted before this line, so the ratio is right.
     let left = clock_ratio(&found.all).with_context(|| no_figure(INSIDE_KB))?;
     if (left - 1.0).abs() > SAME_CLOCK {
         search.faster *= left;
@@ -224,8 +224,8 @@ fn times(m: &Memory) -> [f64; 3] {
     [m.load_ns, line(m.read_mb_s), line(m.write_mb_s)]
 }
 
-/// Search for the three numbers. It uses the three figures of each size beyond the cache. Simulations give the slopes,
-/// then a linear model proposes steps.
+/// Search for the three numbers. The search fits the three figures of each size beyond the cache. Simulations give the
+/// slopes of a linear model, which then proposes steps.
 struct Search<'a, 'b> {
     board: &'a BoardSpec,
     /// Ratio of the real board's clocks to the simulated board's clocks.
@@ -240,7 +240,7 @@ struct Search<'a, 'b> {
 
 type Numbers = [f64; UNKNOWNS.len()];
 
-/// Numbers and their simulated figures.
+/// Values of the three unknowns, and the figures that the simulation gave with them.
 #[derive(Clone)]
 struct Tried {
     numbers: Numbers,
@@ -370,7 +370,7 @@ fn off(figures: &[f64], wanted: &[f64]) -> f64 {
     each.map(|(is, wanted)| (is / wanted - 1.0).powi(2)).sum()
 }
 
-/// Returns numbers around `from`. In the linear model, their figures are nearest to the wanted figures.
+/// Returns the numbers around `from` whose figures in the linear model are nearest to the wanted figures, best first.
 fn nearest(from: &Tried, slopes: &[Vec<f64>], wanted: &[f64]) -> Vec<Numbers> {
     let reach = |n: usize| -UNKNOWNS[n].reach..=UNKNOWNS[n].reach;
     let all = reach(0).flat_map(|a| reach(1).flat_map(move |b| reach(2).map(move |c| [a, b, c])));

@@ -61,7 +61,7 @@ pub struct Case {
     #[serde(rename = "case")]
     pub name: String,
     accesses: u32,
-    /// Number of turns without exactly one turn of the other task.
+    /// Number of turns in which the other task did not run exactly once.
     no_switch: u32,
     cycles: Vec<u64>,
 }
@@ -116,7 +116,7 @@ impl Case {
 }
 
 impl Measured {
-    /// Returns the smallest time of a case without accesses, as the mail prints it.
+    /// Returns the smallest time in a case without port accesses. The mail prints such minima.
     fn minimum(&self, name: &str) -> Option<u64> {
         let case = self
             .cases
@@ -148,7 +148,7 @@ impl Measured {
         }
     }
 
-    /// Makes a table of all cases, in the same unit as [`Measured::lines`].
+    /// Makes a table of all cases, in the unit of [`Measured::lines`].
     pub fn table(&self) -> Grid {
         let headings = [
             "case",

@@ -25,8 +25,8 @@ const TICK: Duration = Duration::from_millis(100);
 /// Size of the file in bytes: about the size of busybox, which the boards serve.
 const SERVED_BYTES: usize = 1 << 20;
 /// The boards read /dev/mem. On a PC, a read of /dev/mem may access devices and hang the machine. Therefore, this
-/// script copies as many zeros. `$1` is the number of this process. If this process is killed without cleaning up, for
-/// example by a second Ctrl-C, the loops end after their current commands.
+/// script copies an equal amount of zeros. `$1` is the number of this process. If this process is killed without
+/// cleaning up, for example by a second Ctrl-C, the loops end after their current commands.
 const PAPER: &str = "while kill -0 $1; do find /; dd if=/dev/zero bs=64k count=1000; done";
 /// Scripts of Atmel's load. [`Load::serve`] adds the file over TCP.
 const ATMEL: [&str; 3] = [

@@ -50,7 +50,7 @@ struct Run {
 struct Called {
     machine: Machine,
     tools: Vec<Tool>,
-    /// Whether the call was interrupted, and its number of runs. `None` when the log does not contain the end of the
+    /// Whether the call was interrupted, and how many runs it made. `None` when the log does not contain the end of the
     /// call.
     ended: Option<(bool, usize)>,
 }
@@ -283,7 +283,7 @@ mod tests {
         assert!(log(&["hello"]).is_err());
         assert!(log(&[RUN]).is_err(), "no machine");
         assert!(log(&[&MACHINE.replace("\"format\":1", "\"format\":2")]).is_err());
-        // Names of tools become names of files.
+        // A tool's name becomes a file's name, so it must not be a path.
         assert!(log(&[MACHINE, &RUN.replace("\"pipe\"", "\"../pipe\"")]).is_err());
     }
 }

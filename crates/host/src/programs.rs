@@ -140,8 +140,8 @@ impl ProgramOutput {
     }
 }
 
-/// Runs a program to its end. If `cpu` is given, the program runs on that processor. The program also gets Ctrl-C, so
-/// that it ends and prints the results that it has so far.
+/// Runs a program to its end. If `cpu` is given, the program runs on that processor. Ctrl-C also reaches the program,
+/// so that it prints the results so far and ends.
 pub fn run(program: &Path, arguments: &[String], cpu: Option<usize>) -> Result<ProgramOutput> {
     let started = thread::scope(|scope| {
         // A child inherits the processors of the thread that starts it.

@@ -3,7 +3,7 @@
 //! kernel refuses the program.
 //!
 //! QEMU counts instructions (`-icount`). Each instruction is one tick of the time-stamp counter. The result is
-//! therefore the number of instructions on the kernel's path, not a time. It is equal in every run.
+//! therefore the number of instructions on the kernel's path, not a time. This number is equal in every run.
 
 use std::fs;
 use std::path::{Path, PathBuf};

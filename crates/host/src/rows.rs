@@ -24,7 +24,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Makes the row of a program that ended; `code` is `None` when a signal killed it.
+    /// Makes the row of a program that ended. `code` is `None` when a signal killed the program.
     pub fn of(
         what: &str,
         command: Vec<String>,

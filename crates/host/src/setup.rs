@@ -434,7 +434,7 @@ mod tests {
         assert!(on.help.unwrap().contains("echo 0 >$c/runtime"), "{on:?}");
         let off = fair_server("off", &runtime("0\n"));
         assert_eq!((off.good, &*off.found, off.help), (Some(true), "off", None));
-        // One processor with a fair server is enough.
+        // A fair server on only one processor also makes the check fail.
         let second = "sys/kernel/debug/sched/fair_server/cpu1/runtime";
         let dir = system(
             "two",

@@ -67,7 +67,7 @@ impl Architecture {
 struct Applet {
     name: &'static str,
     /// Whether the applet's source is the file in `host` that adapts the guest to a PC. This file suits a product, too.
-    /// If false, the guest's own source is used.
+    /// Otherwise, the source is the guest's own.
     is_adapted: bool,
 }
 
@@ -139,7 +139,7 @@ fn tools(form: Form) -> Vec<Tool> {
     ]
 }
 
-/// Makes `plan.h`: the calls of both forms, and the files that show a machine's set-up.
+/// Makes `plan.h`. It lists the calls of the full and the quick form, and the files that show a machine's set-up.
 fn plan() -> String {
     let mut text = String::from("static const struct step steps[] = {\n");
     for quick in [false, true] {
@@ -190,8 +190,8 @@ fn files() -> Vec<PathBuf> {
     dirs.flat_map(|dir| code_in(&dir)).collect()
 }
 
-/// Compiles and links the program. Its parts have in common the name `main`, which is renamed, and names of static
-/// functions and variables. They share no other names.
+/// Compiles and links the program. All its parts define `main`, which is renamed. Apart from `main`, parts have only
+/// names of static functions and variables in common.
 fn build(dir: &Path, user_land: &UserLand, plan: &str) -> Result<()> {
     let work = dir.join("work");
     fs::create_dir_all(&work)?;

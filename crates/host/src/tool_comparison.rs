@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares our programs with well-known tools. A program and its counterpart run alternately, and their figures should
-//! agree.
+//! Compares our programs with well-known tools. One of our programs and the tool that measures the same quantity run
+//! alternately. Their figures should agree.
 
 use std::path::Path;
 
@@ -208,7 +208,7 @@ impl Pair {
             .collect())
     }
 
-    /// Compares the figure with number `n`.
+    /// Compares figure number `n` of the two programs.
     fn compared(&self, values: &[(Values, Values)], n: usize) -> Option<Compared> {
         let ours: Vec<f64> = values.iter().map(|(ours, _)| ours[n].1).collect();
         let theirs: Vec<f64> = values.iter().map(|(_, theirs)| theirs[n].1).collect();

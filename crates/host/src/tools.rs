@@ -27,7 +27,7 @@ pub struct Call {
     what: String,
     program: Source,
     arguments: Vec<String>,
-    /// The measured program at the other end. `program` observes it.
+    /// The program at the other end, which is measured. `program` observes this program.
     other: Option<Other>,
     /// UIO device, for the program that answers its interrupts.
     device: Option<String>,
@@ -140,7 +140,8 @@ pub fn memory(form: Form, max_kb: u32) -> Vec<Call> {
     vec![call("memory".into(), Source::Guest("memory"), &arguments)]
 }
 
-/// Makes the call of `reply`. It measures how fast a program answers packets, on this machine or at `to`.
+/// Makes the call of `reply`. It measures how fast a program answers packets. The program runs on this machine, or at
+/// `to`.
 pub fn reply(form: Form, to: Option<Ipv4Addr>, hz: u32) -> Vec<Call> {
     let seconds = form.pick(10, 1);
     let address = to.unwrap_or(Ipv4Addr::LOCALHOST);
@@ -151,7 +152,8 @@ pub fn reply(form: Form, to: Option<Ipv4Addr>, hz: u32) -> Vec<Call> {
     vec![requests.beside(to, "udp_reply", seconds + 1)]
 }
 
-/// Makes the call of `period`. It measures how regularly a program sends packets, on this machine or from `from`.
+/// Makes the call of `period`. It measures how regularly a program sends packets. The program runs on this machine, or
+/// at the address `from`.
 pub fn period(form: Form, from: Option<Ipv4Addr>, us: u32) -> Vec<Call> {
     let seconds = form.pick(10, 1);
     let arguments = format!("period {}", seconds + 1);
@@ -175,7 +177,7 @@ pub fn irq(form: Form, device: &str) -> Vec<Call> {
 }
 
 impl Call {
-    /// Adds the other end on this machine, unless it runs on a remote machine.
+    /// Adds the other end, which runs on this machine. Adds nothing if `remote` gives another machine.
     fn beside(self, remote: Option<Ipv4Addr>, name: &'static str, seconds: u32) -> Call {
         let local = Other {
             name,
@@ -228,8 +230,7 @@ impl Call {
         }
     }
 
-    /// Runs the call. Returns `None` when Ctrl-C ended the call. It is an error if the program cannot be built or
-    /// started.
+    /// Runs the call. Returns `None` when Ctrl-C ended the call. Fails if the program cannot be built or started.
     fn run(&self, cpu: Option<usize>) -> Result<Option<Row>> {
         let ran = self.ran(cpu)?;
         if ran.code.is_none() && interrupt::asked() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The user's own files for the guest: an archive that the kernel unpacks after the root file system's archive. If a
-//! named program cannot start in the guest, that is an error before the boot.
+//! Puts the user's own files for the guest into an archive. The kernel unpacks this archive after the root file
+//! system's archive. A program that the user named and that cannot start in the guest is an error before the boot.
 
 mod files;
 mod program;

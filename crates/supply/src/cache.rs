@@ -17,7 +17,7 @@ use rustix::fs::{FlockOperation, flock};
 use base::interrupt;
 use base::paths::shown;
 
-/// Returns the cache's directory. It is `$WARMSWITCH_CACHE`, else `$XDG_CACHE_HOME/warmswitch`, else
+/// Returns the cache's directory: `$WARMSWITCH_CACHE` if it is set, else `$XDG_CACHE_HOME/warmswitch`, else
 /// `~/.cache/warmswitch`.
 pub fn dir() -> Result<PathBuf> {
     let set = |name: &str| {
@@ -49,7 +49,7 @@ fn free_bytes(dir: &Path) -> Option<u64> {
     Some(disk.f_bavail * disk.f_frsize)
 }
 
-/// Adds a hint to an error if the disk of a directory is full, which may be the cause.
+/// Adds a hint to an error if the disk of a directory is full, because the full disk may be the cause.
 pub fn explained(error: anyhow::Error, dir: &Path) -> anyhow::Error {
     match free_bytes(dir) {
         Some(free) if free < NEARLY_FULL => anyhow::anyhow!(
@@ -74,8 +74,8 @@ pub fn check_room(dir: &Path, bytes: u64, what: &str) -> Result<()> {
     }
 }
 
-/// A lock on a kind of entry, held while an entry is made. It is released when the value is dropped or the process
-/// ends. The lock's file names the process that holds the lock or held it last.
+/// A lock on a kind of entry, held while an entry is made. Dropping the value or the end of the process releases the
+/// lock. The lock's file names the process that holds the lock or held it last.
 pub struct Lock {
     _file: File,
 }
@@ -238,7 +238,7 @@ impl Inputs {
         inputs
     }
 
-    /// Adds one input. The hash includes the lengths. If bytes moved from one input to the next, the hash would change.
+    /// Adds one input. The hash includes the lengths, so it changes if bytes move from one input to the next.
     pub fn add(&mut self, name: &str, content: &[u8]) {
         for part in [name.as_bytes(), content] {
             self.0.update(&(part.len() as u64).to_le_bytes());

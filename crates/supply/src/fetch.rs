@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Fetches packages of Debian's archive with the machine's apt, but without apt's state on the machine.
 //!
-//! All directories that apt writes to are below our cache, so apt needs neither root nor changes to the system. We
-//! write the source list. Its addresses come from the machine's own entries, and its suites come from the caller. With
-//! Debian's keyring, apt checks the archive's signature. With the signed lists, it checks each package's hash. We check
+//! All directories that apt writes to are below our cache, so apt needs neither root nor changes to the system. This
+//! module writes the source list, with the addresses of the machine's own entries and the suites that the caller names.
+//! apt checks the archive's signature with Debian's keyring, and each package's hash with the signed lists. We check
 //! the package's hash again and store the hash next to the file. Packages in the cache need no network.
 
 pub mod closure;
@@ -66,7 +66,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Prepares a store of binary packages; writes no file. `arch` is Debian's name of the architecture, or `native`.
+    /// Prepares a store of binary packages. Writes no file. `arch` is Debian's name of the architecture, or `native`.
     pub fn new(arch: &str, suites: &[String]) -> Result<Store> {
         let cache = cache::dir()?;
         let arch = match arch {
@@ -85,7 +85,7 @@ impl Store {
         })
     }
 
-    /// Prepares a store of source packages; writes no file.
+    /// Prepares a store of source packages. Writes no file.
     pub fn of_sources(suites: &[String]) -> Result<Store> {
         let store = Store::new("native", suites)?;
         Ok(Store {
@@ -120,7 +120,7 @@ impl Store {
         Ok(all)
     }
 
-    /// Returns a package in the cache. It is the preferred version, or else the file fetched last.
+    /// Returns a package in the cache: the preferred version if the cache has it, otherwise the version fetched last.
     fn cached(&self, wish: &Wish) -> Option<Deb> {
         let mut found: Vec<(bool, std::time::SystemTime, Deb)> = Vec::new();
         for file in names_in(&self.debs, |p| Some(p.file_name()?.to_str()?.to_string())) {
@@ -236,7 +236,7 @@ impl Store {
         Ok(offers)
     }
 
-    /// Downloads the offered files into `place` with a verb of apt-get.
+    /// Downloads the offered files into `place` with a subcommand of apt-get.
     fn download(
         &self,
         verb: &[&str],

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The root file system, as one archive that the kernel unpacks at start. It holds programs of Debian's armel packages,
-//! the libraries that they need, our guests and `/init`. Debian's packages do not run on ARMv4T, nor on kernels without
-//! address spaces. For these cores and kernels, the root file system has a busybox built from source
+//! The root file system, as one archive that the kernel unpacks at start. The archive holds programs of Debian's armel
+//! packages, the libraries that they need, our guests and `/init`. Debian's packages do not run on ARMv4T, nor on
+//! kernels without address spaces. For these cores and kernels, the root file system has a busybox built from source
 //! (`source_build.rs`), and guests.
 //!
 //! `guest/root/root.toml` lists the contents. The archive is not compressed, because the simulated core copies data
@@ -45,7 +45,7 @@ pub const LIBRARY_DIR: &str = "lib/arm-linux-gnueabi";
 /// A built root file system.
 #[derive(Clone, Debug)]
 pub struct RootFs {
-    /// The archive. Next to it, `guest/<name>` are the guests with debug information.
+    /// The archive. The files `guest/<name>` next to the archive are the guests with debug information.
     pub cpio: PathBuf,
     /// The record of the build.
     pub record: Record,
@@ -392,7 +392,7 @@ impl Build<'_> {
         })
         .with_context(|| format!("{}: debian.packages", shown(self.file)))?;
         for (name, data) in closure {
-            // Every program contains the path of the loader.
+            // Every program contains the loader's path, so the loader must be in `lib`.
             let dir = if name.starts_with("ld-") {
                 "lib"
             } else {
@@ -438,7 +438,7 @@ pub fn library_index(packages: &Path) -> BTreeMap<String, PathBuf> {
     index
 }
 
-/// Returns whether busybox' table of names has `applet`, with a zero byte on each side.
+/// Returns whether busybox has the applet. Its table of names has a zero byte before and after each name.
 fn has_applet(busybox: &[u8], applet: &str) -> bool {
     let mut name = vec![0];
     name.extend_from_slice(applet.as_bytes());

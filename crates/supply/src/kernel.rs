@@ -37,7 +37,7 @@ use source::Source;
 use spec::Chosen;
 pub use spec::LAYOUTS;
 
-/// Version of the build steps; part of every hash. Increase the number when the steps change.
+/// Version of the build steps. It is part of every hash. Increase the number when the steps change.
 const RECIPE: &str = "kernel 1";
 
 /// The kernel to build, and how to build it.
@@ -58,11 +58,11 @@ pub struct Request {
 /// A built kernel.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// Directory with the files below.
+    /// Directory with the following files.
     pub dir: PathBuf,
     /// Self-extracting image.
     pub zimage: PathBuf,
-    /// Plain image: starts without decompression in the guest.
+    /// Plain image, which starts without decompression in the guest.
     pub image: PathBuf,
     /// ELF file with symbols and line numbers.
     pub vmlinux: PathBuf,
@@ -127,7 +127,7 @@ pub fn has_series(name: &str, series: &str) -> Result<bool> {
     Ok(chosen.patches.iter().any(of_series))
 }
 
-/// Returns the path of a version's file: its own file, or the file of the version that its `from` names.
+/// Returns the path of a version's file. If the version has no such file, returns the path in its `from` version.
 pub fn file_of(version: &str, file: &str) -> PathBuf {
     let linux = paths::root().join("linux");
     let found = spec::version(&linux, version);
@@ -275,8 +275,8 @@ fn make(
     }
     let used = source.tree(chosen, &log)?;
     let tree = used.dir.clone();
-    // The objects of a user's tree stay, because the tree's next state, as in a bisection, recompiles few of them.
-    // Likewise, another layout of a kernel recompiles few objects, so they stay, too. Objects of other kernels are in
+    // Objects of a user's tree are kept, because the tree's next state, as in a bisection, recompiles few of them.
+    // Objects of layouts are kept too, because another layout recompiles few of them. Objects of other kernels are in
     // the source's tree, see `shared.rs`.
     let own = source.own_dir();
     let objects = match (own, &chosen.laid_out) {
@@ -380,7 +380,7 @@ impl Build<'_> {
             .with_context(|| format!("{} ({})", self.chosen.name, shown(&self.tree)))
     }
 
-    /// Uses the user's configuration; symbols that it does not set get their defaults.
+    /// Uses the user's configuration. Symbols that it does not set get their defaults.
     fn take(&self, own: &config::Own) -> Result<()> {
         let file = self.objects.join(".config");
         fs::write(&file, &own.text)?;

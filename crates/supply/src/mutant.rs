@@ -50,11 +50,12 @@ pub struct Mutant {
     pub survives: Option<String>,
     /// Reason why chance decides whether the quick suite causes a report. This key replaces `test`.
     pub chance: Option<String>,
-    /// A suppression for another bug of these functions. The test runs with the list of suppressions.
+    /// Name of the suppression for a known report that the test causes, too. The test then runs with the suppression
+    /// list.
     pub beside: Option<String>,
     /// Different expectation with `--victims late`.
     pub late: Option<Late>,
-    /// Reason why no report names the function, if that is the case.
+    /// Reason why no report names the function. Absent if a report does.
     pub unnamed: Option<String>,
 }
 
@@ -89,7 +90,7 @@ pub enum Change {
     WrongStep {
         /// Immediate value of the `add` in the kernel.
         step: u32,
-        /// Immediate value in its place: 8 bits, rotated by an even number.
+        /// Immediate value of the `add` in the mutated kernel: 8 bits, rotated by an even number.
         instead: u32,
         /// Which instructions with this step are changed.
         which: Which,
@@ -160,7 +161,8 @@ struct List {
     mutant: Vec<Mutant>,
 }
 
-/// Returns the mutant that `--mutant` names: `NAME` in the list `own`, or in the file of `FILE:NAME`.
+/// Returns the mutant that `--mutant` names. `NAME` is a mutant of the list `own`. `FILE:NAME` is a mutant of the list
+/// FILE.
 pub fn named(text: &str, own: impl FnOnce() -> Result<PathBuf>) -> Result<Mutant> {
     let (path, name) = match text.rsplit_once(':') {
         Some((file, name)) => (PathBuf::from(file), name),

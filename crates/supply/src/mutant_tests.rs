@@ -147,7 +147,7 @@ fn a_call_becomes_a_result_of_0_and_a_tail_call_a_return() {
         Some(0xe1a0_f00e)
     );
     assert_eq!(skip.replaced(0x104, 0xeb00_0000, Some(0x108)), None);
-    // Backwards.
+    // A branch backwards, to itself.
     assert_eq!(branch_target(0x1000, 0xebff_fffe), 0x1000);
 }
 

@@ -2,8 +2,8 @@
 //! Debian's packages for the guest, with their dependencies. They are unpacked here and added to the root file system.
 //!
 //! Maintainer scripts do not run, and documents and translations are left out. Packages that the root file system is
-//! made from are not added again. If the root file system has only some files of such a package, missing libraries that
-//! programs need are added. They come from an equal version of the package.
+//! made from are not added again. The root file system may have only some files of such a package. Missing libraries
+//! that programs need are then taken from the same version of the package.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -100,7 +100,7 @@ impl Packages {
             if parts.is_none() {
                 parts = Some(parts_of_the_root(&scratch)?);
             }
-            // If no package of the root file system has the library, adding the program reports it.
+            // If no package of the root file system has the library, the error comes when the program is added.
             let Some(found) = parts.as_ref().and_then(|index| index.get(&name)) else {
                 continue;
             };
@@ -131,7 +131,8 @@ fn unpacked(debs: &[Deb], dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes a file that the root file system already has, at this path or, for a library, in the folder for libraries.
+/// Removes a file that the root file system already has at this path. Also removes a library that is already in its
+/// folder for libraries.
 fn leave_to_the_root(file: &Path, path: &str, archive: &[u8]) -> Result<()> {
     let name = file_name(path).unwrap_or_default();
     let library = format!("{LIBRARY_DIR}/{name}");

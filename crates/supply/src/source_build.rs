@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! User land for ARMv4T and for kernels without address spaces, where Debian's armel packages do not run. It has a C
-//! library, a compiler that links with this library, and busybox. This user land is built from Debian's source packages
-//! and cached like a kernel.
+//! User land for ARMv4T and for kernels without address spaces, where Debian's armel packages do not run. The user land
+//! has a C library, a compiler that links with this library, and busybox. It is built from Debian's source packages and
+//! cached like a kernel.
 //!
 //! `guest/root/armv4t.toml` and `guest/root/flat.toml` name the source packages, and the guests that are built with
 //! the user land.
@@ -28,7 +28,7 @@ pub struct SourceBuild {
     /// Name of the user land's files in `guest/root`.
     name: &'static str,
     title: &'static str,
-    /// Version of the build steps; part of the hash. Increase the number when the steps change.
+    /// Version of the build steps. It is part of the hash. Increase the number when the steps change.
     recipe: &'static str,
     /// Compiler options for every object.
     cflags: &'static str,

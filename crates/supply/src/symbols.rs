@@ -17,8 +17,9 @@ const MODULES: u32 = 0x0100_0000;
 /// Largest distance, in bytes, at which a symbol still names an address.
 const FAR: u32 = 0x1_0000;
 
-/// Returns the file with a kernel's symbols. This file is the kernel itself if the kernel is an ELF file. Otherwise, it
-/// is a vmlinux in the kernel's folder, or at the top of the tree if the kernel is in `arch/arm/boot`.
+/// Returns the file with a kernel's symbols. If the kernel is an ELF file, it has the symbols itself. Otherwise, a
+/// vmlinux has the symbols. It is in the kernel's folder, or at the top of the tree if the kernel is in
+/// `arch/arm/boot`.
 pub fn vmlinux_of(kernel: &Path) -> Option<PathBuf> {
     let mut magic = [0; 4];
     let read = File::open(kernel).and_then(|mut file| file.read_exact(&mut magic));
@@ -122,14 +123,14 @@ impl Symbols {
         self.others.contains_key(name) || self.functions.iter().any(|(_, full)| plain(full))
     }
 
-    /// Returns the lowest address of a function outside the first quarter of the address space. The first quarter has
-    /// functions that are copied elsewhere at start.
+    /// Returns the lowest address of a function outside the first quarter of the address space. The kernel's start
+    /// copies the functions in the first quarter to other addresses.
     pub fn first(&self) -> Option<u32> {
         let from = self.functions.partition_point(|(at, _)| *at < 0x4000_0000);
         self.functions.get(from).map(|(at, _)| *at)
     }
 
-    /// Returns the start of the kernel's part of the address space, which may be 1, 2 or 3 GB.
+    /// Returns the start of the kernel's part of the address space. The part may be 1, 2 or 3 GB long.
     pub fn kernel(&self) -> u32 {
         let first = self.first().map(|first| first & 0xf000_0000);
         first.map_or(KERNEL, |first| KERNEL.min(first.saturating_sub(MODULES)))

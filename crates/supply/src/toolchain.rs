@@ -100,7 +100,7 @@ fn present(what: &str) -> bool {
     if what.contains('/') {
         return Path::new(what).is_file();
     }
-    // PATH is enough. Some users do not have sbin in it, but none of the programs above is in sbin.
+    // It is enough to search PATH. Some users do not have sbin in it, but none of the programs above is in sbin.
     std::env::var_os("PATH")
         .is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(what).is_file()))
 }
@@ -143,7 +143,7 @@ pub fn version() -> Result<String> {
     Ok(VERSION.get_or_init(|| version).clone())
 }
 
-/// Returns a command whose environment is free of the variables of a calling make and of the user's locale.
+/// Returns a command. Its environment has no variables of a calling make or of the user's locale.
 pub fn command<S: AsRef<OsStr> + ?Sized>(program: &S) -> Command {
     let mut command = Command::new(program);
     for name in [

@@ -5,9 +5,9 @@
 //! machine then calls [`interrupt`], which toggles the wire of [`PIN`]. Chaos changes nothing else. A seed always gives
 //! the same interrupts in the same cycles.
 //!
-//! A draw consists of a window, a number of occasions to skip, and a number of instructions to wait after the occasion.
-//! Each seed first draws a subset of all places and then considers only that subset. In this way, some seeds
-//! concentrate on rare places.
+//! A draw has three parts: a window, a number of its occasions to skip, and a number of instructions to wait after the
+//! next occasion. A window is a kind of moment, and an occasion is one such moment. Each seed considers only a random
+//! subset of all places, so some seeds concentrate on rare places.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -67,8 +67,8 @@ impl Window {
 /// Places of a kernel, from its symbols. Chaos draws a window only if the kernel has places for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
-    /// Entry of `__switch_to()` (the task in r2 runs next), address of the running task, and offset of the preemption
-    /// count in a task.
+    /// Entry of `__switch_to()`, which switches to the task in r2; address of the running task; offset of the
+    /// preemption count in a task.
     pub preemption: Option<(u32, u32, u32)>,
     /// Entries of functions that change page-table entries.
     pub entries: Vec<u32>,
@@ -88,11 +88,11 @@ pub struct Point {
     pub cycle: u64,
 }
 
-/// An interrupted kernel instruction, and the next reason why a process other than the woken one enters the kernel. The
-/// reason is a system call number or [`FAULT`].
+/// Address of an interrupted kernel instruction, and the next reason why a process other than the woken one enters the
+/// kernel. The reason is a system call number or [`FAULT`].
 pub type Interleaving = (u32, u32);
 
-/// Stands for a data or prefetch abort where a system call number is expected.
+/// Stands in an [`Interleaving`] for a data or prefetch abort.
 pub const FAULT: u32 = u32::MAX;
 
 /// Bits M4:M0 of user mode.
@@ -102,25 +102,25 @@ const USER: u32 = 0x10;
 #[derive(Clone, Copy, Debug)]
 struct Drawn {
     window: Window,
-    /// Occasions to skip.
+    /// Number of occasions to skip.
     skip: u64,
-    /// Instructions after the occasion.
+    /// Number of instructions to wait after the occasion.
     delay: u64,
     /// No interrupt comes before cycle `from`. If no occasion has come by cycle `until`, the interrupt comes at any
     /// instruction.
     from: u64,
     until: u64,
-    /// Whether occasions outside the zone are ignored.
+    /// Whether chaos ignores occasions outside the seed's zone.
     focused: bool,
     /// Whether the occasion has come and `delay` is counting.
     counting: bool,
 }
 
-/// Handling of the last interrupt. The handling time is not part of a gap.
+/// Whether the last interrupt is still being handled. The handling time is not part of a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rest {
     Over,
-    /// Cycle in which the interrupt came, and whether the task that it wakes has run.
+    /// Cycle in which the interrupt came, and whether the woken task has run.
     Since(u64, bool),
 }
 
@@ -137,18 +137,18 @@ pub struct Chaos<O> {
     random: Random,
     /// Unit in which gaps are drawn, in cycles.
     gap: u64,
-    /// A gap lasts up to 2^n units, with n below this number.
+    /// A gap lasts up to 2^n units. The number n is drawn below `powers`.
     powers: u64,
     /// Time that chaos waits for an occasion, in cycles.
     wait: u64,
-    /// One gap in this many is a pause. With 1, there are no pauses.
+    /// One gap in `pauses` is a pause. If `pauses` is 1, no gap is a pause.
     pauses: u64,
     /// Longest pause, in cycles.
     pause: u64,
-    /// Longest rest, in cycles. After this time the rest ends, whatever task runs.
+    /// Longest time that counts as handling an interrupt, in cycles.
     longest: u64,
     rest: Rest,
-    /// One in every `sieve` places counts. `salt` selects these places.
+    /// Only one in `sieve` places counts. `salt` decides which places count.
     sieve: u64,
     salt: u64,
     drawn: Option<Drawn>,
@@ -205,14 +205,14 @@ impl<O> Chaos<O> {
         self.own = [0; 2];
         let entries = self.places.entries.iter();
         self.filter = entries.fold(0, |bits, pc| bits | 1 << (pc >> 2 & 63));
-        // The unit of gaps is 5 us; the longest gap is 4 to 64 units. After the gap, chaos waits 0.1 to 0.4 ms for an
+        // The unit of gaps is 5 us. The longest gap is 4 to 64 units. After the gap, chaos waits 0.1 to 0.4 ms for an
         // occasion. Handling an interrupt takes about 0.1 ms.
         self.gap = cpu_hz / 200_000;
         self.powers = 3 + self.random.below(5);
         self.wait = (cpu_hz / 10_000) << self.random.below(3);
         self.longest = cpu_hz / 2000;
-        // In some seeds, one gap in eight lasts up to 5 ms. A process that ran early because of an interrupt then has
-        // time to finish.
+        // In some seeds, one gap in eight lasts up to 5 ms. During this gap, a process that an interrupt let run early
+        // can finish.
         self.pause = cpu_hz / 200;
         self.pauses = [1, 1, 8][self.random.below(3) as usize];
         self.rest = Rest::Over;
@@ -339,7 +339,7 @@ impl<O> Chaos<O> {
         self.falls_due(context)
     }
 
-    /// Returns whether the last interrupt has been handled. The gap before the next interrupt then begins.
+    /// Returns whether the last interrupt has been handled. If so, the gap before the next interrupt begins.
     #[inline]
     fn is_rest_over(&mut self, now: u64) -> bool {
         let Rest::Since(since, woken) = self.rest else {
@@ -375,7 +375,7 @@ impl<O> Chaos<O> {
         self.filter >> (pc >> 2 & 63) & 1 != 0 && self.places.entries.binary_search(&pc).is_ok()
     }
 
-    /// Gives up the window, because no occasion came. The interrupt comes at any instruction, after the delay.
+    /// Gives up the window, because no occasion came. The interrupt then comes at any instruction, after the delay.
     fn give_up(&mut self) {
         if let Some(drawn) = &mut self.drawn {
             (drawn.window, drawn.counting) = (Window::Anywhere, true);

@@ -12,7 +12,7 @@ use board::{Observed, Observer};
 /// Low bits of the mode. They are all clear in user mode.
 const PRIVILEGED: u32 = 0xf;
 
-/// The words of an address range that were executed in privileged mode.
+/// An address range, and which of its words were executed in privileged mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reached {
     base: u32,

@@ -36,7 +36,7 @@ pub struct Preemption {
     pub count_offset: u32,
 }
 
-/// The longest of all sections that one instruction began under one chain of callers.
+/// The sections that one instruction began under one chain of callers. Most fields describe the longest of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
     /// Number of these sections.
@@ -53,8 +53,8 @@ pub struct Section {
     pub ended: (u32, Vec<u32>),
     /// Whether different tasks ran at the start and at the end.
     pub switched: bool,
-    /// The longest calls in the section. Each has an instruction of the function, the callers, and the cycles. Calls in
-    /// interrupts are included.
+    /// The longest calls in the section. Each entry has an instruction of the called function, its callers, and the
+    /// cycles of the call. Calls in interrupts are included.
     pub within: Vec<(u32, Vec<u32>, u64)>,
 }
 
@@ -94,7 +94,7 @@ pub struct Sections {
     calls: Calls,
     task: u32,
     open: Option<Open>,
-    /// Calls in the open section. Each has an instruction of its function, and its cycles.
+    /// Calls in the open section. Each call has an instruction of its function, and its cycles.
     spent: BTreeMap<Node, (u32, u64)>,
     /// Current call, and the cycle of its start.
     within: (Node, u64),
@@ -102,7 +102,7 @@ pub struct Sections {
 }
 
 impl Sections {
-    /// Returns an observer of a kernel in which `task` runs. Preemption is on, or `task` is the idle task.
+    /// Returns an observer of a kernel in which `task` runs. Preemption must be on, unless `task` is the idle task.
     pub fn new(kernel: Preemption, task: u32) -> Sections {
         Sections {
             kernel,
@@ -148,7 +148,7 @@ impl Sections {
         });
     }
 
-    /// Follows the open section to another call, or to its end.
+    /// Follows the open section into another call, or to the section's end.
     fn follow_call(&mut self, context: &Context, node: Node) {
         let (before, since) = core::mem::replace(&mut self.within, (node, context.cycle));
         if let Some(call) = self.spent.get_mut(&before) {

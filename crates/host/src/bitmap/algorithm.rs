@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The algorithms. Each algorithm is the work of a kernel at a switch, at the return to user land, at ioperm(), at
-//! fork(), at a task's end, and at the fault of an access. The algorithms follow Molnar's mail of 2004, Linux's
-//! documentation and Linux's history.
+//! The algorithms. Each algorithm does a kernel's work for the bitmap: at a switch, at the return to user land, at
+//! ioperm(), at fork(), at a task's end, and at the fault of an access. The algorithms follow Molnar's mail of 2004,
+//! Linux's documentation and Linux's history.
 
 use std::ops::Range;
 
@@ -20,8 +20,8 @@ pub enum Way {
     /// Linux 2.6.9 to 5.4: a switch only moves the base beyond the limit. The first access faults, and the fault
     /// handler copies the bitmap unless the TSS still holds it.
     Lazy,
-    /// Linux since 5.5: a switch moves the base beyond the limit. The return to user land moves the base back. It also
-    /// copies the bitmap, if the sequence numbers of the task's bitmap and the TSS differ. fork() shares the bitmap.
+    /// Linux since 5.5: a switch moves the base beyond the limit. The return to user land moves the base back. If the
+    /// sequence numbers of the task's bitmap and the TSS differ, it also copies the bitmap. fork() shares the bitmap.
     Sequence,
 }
 
@@ -65,9 +65,9 @@ struct Tss {
     base: Base,
     /// Task whose bitmap the TSS holds. Only [`Way::Lazy`] uses it.
     owner: Option<Task>,
-    /// Number of leading bytes that may permit a port. Only [`Way::Lazy`] and [`Way::Sequence`] use it.
+    /// Number of bytes up to the last one that may permit a port. Only [`Way::Lazy`] and [`Way::Sequence`] use it.
     used: usize,
-    /// Sequence number of the bitmap in the TSS; 0 belongs to no bitmap. Only [`Way::Sequence`] uses it.
+    /// Sequence number of the bitmap in the TSS. No bitmap has number 0. Only [`Way::Sequence`] uses it.
     sequence: u64,
 }
 
@@ -293,8 +293,8 @@ impl<L: Lines> Machine<L> {
         }
     }
 
-    /// Returns the number of a bitmap that only this task has. It is the task's own bitmap, or a new copy of a shared
-    /// bitmap.
+    /// Returns the number of a bitmap that only this task has. If the task has no such bitmap, makes one first: a copy
+    /// of its shared bitmap, or a new bitmap.
     fn own(&mut self, task: Task) -> usize {
         let old = self.tasks[task];
         if let Some(number) = old
@@ -375,7 +375,7 @@ impl<L: Lines> Machine<L> {
         }
     }
 
-    /// Drops the permissions of the running task, as at its end.
+    /// Drops the permissions of the running task, as when a task ends.
     pub fn exit(&mut self) {
         let task = self.current;
         if self.tasks[task].is_none() {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Benchmark of the algorithms. Two tasks switch back and forth. The benchmark measures time and cache lines.
 //!
-//! The algorithms run on memory of this process, so copies and comparisons take as long as on this machine with warm
-//! caches. The times do not include faults, interrupts and the switch itself. The faults of the lazy algorithm are
-//! counted.
+//! The algorithms run on memory of this process, so copies and comparisons take the time that this machine needs with
+//! warm caches. The times do not include faults, interrupts and the switch itself. Instead of timing the lazy
+//! algorithm's faults, the benchmark counts them.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -103,7 +103,7 @@ fn prepared<L: Lines>(way: Way, case: Case, lines: L) -> Machine<L> {
             machine.ioperm(HIGH..HIGH + 1, true);
         }
     };
-    // An earlier task had the highest port, and has ended.
+    // An earlier task had access to the highest port, and has ended.
     machine.ioperm(HIGH..HIGH + 1, true);
     machine.exit();
     if case.who != Who::Neither {
@@ -192,7 +192,8 @@ mod tests {
         assert!(find(Way::CopyAll, "port-80", 0).lines >= 256.0);
         assert!(find(Way::CopyUsed, "port-80", 0).lines < 10.0);
         assert!(find(Way::CopyUsed, "port-65535", 0).lines >= 256.0);
-        // Under the lazy algorithm, a task without accesses pays nothing. A task with accesses faults in every turn.
+        // Under the lazy algorithm, a task that accesses no port has no faults. A task with accesses faults in every
+        // turn.
         assert_eq!(find(Way::Lazy, "own-65535", 0).faults, 0.0);
         assert_eq!(find(Way::Lazy, "own-65535", 64).faults, 1.0);
         assert_eq!(find(Way::Lazy, "one-task-65535", 64).faults, 0.0);

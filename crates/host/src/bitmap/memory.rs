@@ -20,7 +20,7 @@ pub enum Area {
     TssBitmap,
     /// The fields for the bitmap in a task's structure.
     Task(usize),
-    /// The bitmap with this number. Its length and sequence number begin at `BYTES`.
+    /// The bitmap with this number. Its length and sequence number follow its bits, at offset `BYTES`.
     Bitmap(usize),
 }
 

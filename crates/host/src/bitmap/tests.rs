@@ -161,7 +161,7 @@ fn lines(way: Way, prepare: impl Fn(&mut Machine<Counted>), port: Option<usize>)
     let mut machine = Machine::new(way, 2, Counted::default());
     prepare(&mut machine);
     let mut found = 0;
-    // The second round starts from a settled state.
+    // Only the second round counts, because it starts from a settled state.
     for _ in 0..2 {
         for task in [0, 1] {
             machine.lines.take();
@@ -186,14 +186,15 @@ fn a_switch_touches_the_lines_that_the_ways_say() {
             machine.fork(1);
         }
     };
-    // 128 lines of each bitmap, the head of the TSS, both tasks.
+    // The switch touches 128 lines of each bitmap, the head of the TSS, and both tasks.
     assert_eq!(lines(Way::CopyAll, shared(0x80), None), 2 * BYTES / 64 + 3);
-    // One line of each bitmap, and the lines with their lengths.
+    // The switch touches one line of each bitmap, the head of the TSS, both tasks, and the lines with the bitmaps'
+    // lengths.
     assert_eq!(lines(Way::CopyUsed, shared(0x80), None), 2 + 3 + 2);
     assert_eq!(lines(Way::CopyUsed, shared(65535), None), 2 * 128 + 3 + 2);
     assert_eq!(lines(Way::Lazy, shared(65535), None), 3);
     assert!(lines(Way::Lazy, shared(65535), Some(65535)) > 2 * 128);
-    // The head of the TSS, both tasks, and the sequence number of the shared bitmap.
+    // The switch touches the head of the TSS, both tasks, and the sequence number of the shared bitmap.
     assert_eq!(lines(Way::Sequence, shared(65535), None), 4);
     let own = |machine: &mut Machine<Counted>| {
         for task in [0, 1] {

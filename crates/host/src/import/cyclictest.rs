@@ -18,8 +18,8 @@ pub const FORM: Form = Form {
 };
 
 const EXPECTED: &str = "expected T: N (PID) P: I: C: Min: Act: Avg: Max:";
-/// Width of the columns Act and Avg if they are in nanoseconds (-N). In microseconds, the columns are five characters
-/// wide. cyclictest prints no unit.
+/// Width of the columns Act and Avg in nanoseconds (-N). In microseconds, they are five characters wide. The width is
+/// the only sign of the unit, because cyclictest prints none.
 const WIDTH_OF_NS: usize = 8;
 
 /// Returns whether cyclictest, or another program of rt-tests, prints this line for a thread.
@@ -48,7 +48,7 @@ fn thread(line: &str) -> Result<(u32, Extremes, bool)> {
     let us = if in_ns { 1e3 } else { 1.0 };
     let name = word("T:")?.trim();
     let count = number(" C:", MOST_TIMES)?;
-    // For a thread that has not woken yet, minimum and maximum mean nothing.
+    // A thread that has not woken yet has no valid minimum and maximum.
     let latency = |key: &str| match count {
         0.0 => Ok(0.0),
         _ => Ok::<f64, anyhow::Error>(number(key, MOST_US * us)? / us),

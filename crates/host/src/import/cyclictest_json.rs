@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Document of `cyclictest --json FILE`, with or without a histogram (`-h`). Other output may surround it, for example
-//! with `--json=/dev/stdout`. All programs of rt-tests write this form. The document names the program.
+//! Document of `cyclictest --json FILE`, with or without a histogram (`-h`). Other output may surround the document,
+//! for example with `--json=/dev/stdout`. All programs of rt-tests write this form. The document names the program.
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::Value;

@@ -66,7 +66,7 @@ const WORDS: [&str; 12] = [
     ":",
 ];
 
-/// Generates a place in the text, and a byte to write or a word to insert there.
+/// Generates a place in the text. Also generates a byte to write, or a word to insert, at this place.
 fn damage() -> impl Strategy<Value = (prop::sample::Index, u8, Option<String>)> {
     let word = prop::sample::select(&WORDS[..]).prop_map(String::from);
     (

@@ -17,7 +17,7 @@ pub const FORM: Form = Form {
     read: |text, _| read(documents(text).unwrap_or_default(), Vec::new()),
 };
 
-/// The keys of a document that are used here.
+/// The keys of a document that the import uses.
 #[derive(Deserialize)]
 struct Document {
     format: u32,

@@ -155,7 +155,7 @@ fn case_13_json_on_standard_output_is_read_with_what_stands_around_it() {
     let machine = of(JSON);
     assert!(machine.about.contains("6.6.51-rt42") && machine.is_arm);
     assert_eq!(value(&machine, "timer, p50"), 41.0);
-    // Without -q, cyclictest's lines come first; with -h, its histogram follows.
+    // Without -q, cyclictest's lines come before the document. With -h, its histogram comes after the document.
     let around = format!("{PLAIN}{JSON}{HISTOGRAM}");
     assert_eq!(values(&of(&around)), values(&machine));
     let cut = error(&JSON[..JSON.len() / 2]);
@@ -265,7 +265,7 @@ fn case_14_lmbenchs_text_is_read() {
     let machine = of(LMBENCH);
     assert_eq!(machine.items.len(), 8);
     assert_eq!(value(&machine, "lat_ctx, 16 processes, 16 KB"), 141.21);
-    // Among other results, as in the files of `make results`.
+    // The figures stand among other results, as in the files of `make results`.
     let all = format!(
         "[lmbench3.0 results for Linux board]\nPipe latency: 272.1000 microseconds\nPipe bandwidth: 12.58 MB/sec\n\
          {LMBENCH}\n\"stride=64\n0.00049 5.000\n0.00098 5.000\n"
@@ -294,7 +294,7 @@ fn rtlas_top_is_read_by_its_last_screen_and_its_other_forms_are_named() {
     assert_eq!(value(&machine, "timer, task, max"), 120.0);
     let ns = of(&TOP.replace("(us)", "(ns)"));
     assert_eq!(value(&ns, "timer, task, max"), 0.12);
-    // Without -u, rtla takes the time at two places only.
+    // Without -u, rtla measures at two places only.
     let kernel: String = TOP
         .lines()
         .map(|line| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Text output of one or more runs of hackbench. It has the number of groups, and `Time:` in seconds.
+//! Text output of one or more runs of hackbench. The text has the number of groups, and `Time:` in seconds.
 
 use std::collections::BTreeMap;
 

@@ -106,7 +106,7 @@ fn switch(line: &str, kb: u32) -> Result<Item> {
     })
 }
 
-/// Reads `Pipe latency: 272.1000 microseconds`. A latency is the time of a round trip.
+/// Reads `Pipe latency: 272.1000 microseconds`. lmbench's latency is the time of a round trip.
 fn of_line(line: &str, (start, unit, mode, metric): (&str, &str, &str, &str)) -> Result<Item> {
     let words: Vec<&str> = line[start.len()..].split_whitespace().collect();
     let [value, found] = words[..] else {

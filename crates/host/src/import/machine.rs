@@ -64,7 +64,7 @@ impl Machine {
         }
     }
 
-    /// Adds the figures of another program on the same machine.
+    /// Adds the figures that another program measured on this machine.
     pub fn add(&mut self, other: Machine) {
         self.about = format!("{}; {}", self.about, other.about);
         self.is_arm |= other.is_arm;

@@ -87,7 +87,7 @@ fn read(text: &str, first: usize) -> Result<Machine> {
     for (n, line) in rows {
         let mut words = line.split_whitespace();
         let Some(row) = words.next() else { break };
-        // Sums over processors, or the reason of a stop, follow the last row.
+        // After the last row, rtla prints sums over processors, or the reason why it stopped.
         if !SUMMARY.contains(&row) && row.parse::<u32>().is_err() {
             break;
         }

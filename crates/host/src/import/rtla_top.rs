@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Table of `rtla timerlat top`, with a row for each processor. For each place where rtla takes the time, a row has the
-//! current latency, the minimum, the average and the maximum. Without `-q`, rtla prints the table again and again. The
-//! last table counts.
+//! current latency, the minimum, the average and the maximum. Without `-q`, rtla prints the table again and again. Only
+//! the last table is used.
 
 use anyhow::{Context as _, Result, bail};
 

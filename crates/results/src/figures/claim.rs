@@ -61,12 +61,13 @@ pub struct Verdict {
     pub bound: String,
     /// Whether the claim holds. `None` when there are no figures, or when neither ranks nor intervals decide.
     pub holds: Option<bool>,
-    /// The comparison that is nearest to the bound. If comparisons are beyond the bound, the furthest of them.
+    /// The comparison that is nearest to the bound. If comparisons violate the bound, this is the one furthest beyond
+    /// it.
     pub worst: Option<Against>,
     /// Number of comparisons that were judged.
     pub count: usize,
-    /// Number of comparisons left out. Their two minima or maxima come from different runs or from different numbers of
-    /// samples.
+    /// Number of comparisons left out. A comparison is left out if its two minima or maxima come from different runs or
+    /// from different numbers of samples.
     #[serde(skip_serializing_if = "is_zero")]
     pub uneven: usize,
     /// Reason why the claim need not hold here.
@@ -89,7 +90,8 @@ pub struct Against {
     pub high: f64,
     /// Rank test of the seeds' figures against the bound. `None` for pairs, and with fewer than four seeds.
     pub ranks: Option<Ranks>,
-    /// Number of seeds of the figure that has fewer seeds. For pairs, this is the number of pairs.
+    /// Number of seeds behind each figure, or the smaller number if they differ. For pairs, this is the number of
+    /// pairs.
     pub seeds: usize,
     /// Whether each run was compared with the run that has an equal seed and layout.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
@@ -99,7 +101,8 @@ pub struct Against {
 }
 
 impl Claim {
-    /// Refuses a claim that no figures can decide, because it has a wrong bound, or a selector with unknown names.
+    /// Refuses a claim with a wrong bound, or with a selector that has unknown names. No figures can decide such a
+    /// claim.
     pub fn check(&self, known: &Selectable) -> Result<()> {
         let bounds = [self.at_most, self.at_least, self.less_by];
         let name = || format!("claim \"{}\"", self.text);
@@ -147,7 +150,7 @@ impl Claim {
         };
         let sign = if self.at_most.is_some() { 1.0 } else { -1.0 };
         let count = all.len();
-        // Order from worst to best: a comparison that fails, a comparison that is open, a comparison that holds.
+        // Comparisons that fail are worst, then open comparisons, then comparisons that hold.
         let worst = all
             .into_iter()
             .zip(each)
@@ -182,7 +185,7 @@ impl Claim {
         let mut uneven = 0;
         let mut unit = "";
         for of in measured.iter().filter(|m| self.of.takes(m)) {
-            // Keys that the claim does not name must be equal on both sides.
+            // Both figures must be equal in the keys that the claim does not name.
             let same_place = |m: &&Measured| {
                 let (m_at, of_at) = (&m.place, &of.place);
                 m_at.board == of_at.board
@@ -223,7 +226,7 @@ impl Claim {
         } else {
             return None;
         };
-        // The rank test compares with the other figure's seeds, shifted or scaled by the claim's bound.
+        // The claim's bound shifts or scales the values of `to`. The rank test then compares `of` with these values.
         let moved = to
             .seeds
             .iter()
@@ -266,7 +269,7 @@ impl Claim {
         })
     }
 
-    /// Decides by ranks over seeds if there are enough seeds, otherwise by intervals.
+    /// Decides by a rank test if there are enough seeds. Otherwise, decides by intervals.
     fn decided(&self, a: &Against, bound: f64) -> Option<bool> {
         if let Some(ranks) = a.ranks {
             let wanted_lower = self.at_least.is_none();

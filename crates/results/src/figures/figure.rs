@@ -22,8 +22,8 @@ pub struct Measured {
     pub unit: &'static str,
     /// The figure over all seeds.
     pub value: f64,
-    /// Lower end of the interval. With one seed, it is the interval of the seed's samples. With several seeds, it is
-    /// the interval of their values.
+    /// Lower end of the interval. With one seed, the interval describes the seed's samples. With several seeds, it
+    /// describes the seeds' values.
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,

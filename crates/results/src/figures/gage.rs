@@ -3,7 +3,8 @@
 //! into two parts. One part comes from the measured points, the other part from the measurement itself.
 //!
 //! The parts are the points of an experiment, the operators are the seeds, and the replicates are the samples of a run.
-//! The interaction of part and operator is pooled with the error unless it is larger.
+//! The interaction of part and operator is pooled with the error, unless its mean square is larger than that of the
+//! error.
 
 use anyhow::{Result, bail};
 use serde::Serialize;
@@ -22,7 +23,7 @@ pub struct Study {
     pub replicates: usize,
     /// Variance between samples of one run, in the metric's unit squared.
     pub repeatability: f64,
-    /// Variance between seeds, in the metric's unit squared. It includes the interaction of point and seed.
+    /// Variance between seeds, in the metric's unit squared. This variance includes the interaction of point and seed.
     pub reproducibility: f64,
     /// Variance between points, in the metric's unit squared.
     pub part_to_part: f64,

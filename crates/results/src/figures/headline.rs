@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Headlines: the few figures of an experiment that a reader sees first. The kernels are side by side.
+//! Headlines: the few figures of an experiment that a reader sees first. A headline shows the kernels side by side.
 
 use std::fmt::Write as _;
 
@@ -67,7 +67,7 @@ pub struct Paper {
     pub title: String,
     /// Board that the paper measured on.
     pub board: String,
-    /// Each later kernel, with the ratio of its published figure to the first kernel's published figure.
+    /// Each kernel except the first, with the ratio of its published figure to the first kernel's published figure.
     pub ratios: Vec<(String, f64)>,
 }
 
@@ -91,7 +91,7 @@ impl Headline {
         Ok(lines)
     }
 
-    /// Returns the ratio of each later kernel's figure in the paper to the first kernel's figure in the paper.
+    /// Returns the paper's ratios: the figure of each kernel except the first, divided by the first kernel's figure.
     fn papers(&self, kernels: &[String], published: &Published) -> Result<Option<Paper>> {
         let Some(paper) = &self.paper else {
             return Ok(None);
@@ -227,13 +227,13 @@ impl Line {
     }
 }
 
-/// Metric without a ratio. With few runs, it is chance for which kernel the scheduler's tick falls into a sample.
+/// Metric without a ratio. With few runs, chance decides in which kernel's samples the scheduler's tick falls.
 const WORST: &str = "max";
 /// Units in which less is better.
 const TIMES: [&str; 4] = ["ns", "us", "ms", "s"];
 
 /// Summarises the lines in one or two sentences. The first sentence gives the first line that has times of two kernels.
-/// The second sentence gives the next line with a maximum, if there is one, because averages hide the worst case.
+/// If a later line has a maximum, the second sentence gives this line, because averages hide the worst case.
 pub fn sentence(lines: &[&Line]) -> Option<String> {
     let pairs: Vec<PairOf> = lines.iter().filter_map(|line| line.pair()).collect();
     let first = pairs.first()?;

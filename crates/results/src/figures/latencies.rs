@@ -115,7 +115,7 @@ impl Latencies {
         (sum / self.total().saturating_sub(1).max(1) as f64).sqrt()
     }
 
-    /// Returns the quantile `q` with its 95 % interval; Returns `None` when there are too few samples for the interval.
+    /// Returns the quantile `q` with its 95 % interval. Returns `None` when there are too few samples for the interval.
     /// The interval comes from order statistics (normal approximation of the binomial distribution).
     fn quantile(&self, q: f64) -> Option<Estimate> {
         let n = self.total() as f64;
@@ -180,8 +180,8 @@ pub fn figures(all: &[Latencies]) -> Vec<(&'static str, Option<Figure>)> {
     figures
 }
 
-/// Adds an interval to a value over all seeds. It is the 95 % interval of the seeds' median, widened to contain the
-/// value. With fewer than six seeds, it is the range of their values.
+/// Adds an interval to a value over all seeds. The interval is the 95 % interval of the seeds' median, widened to
+/// contain the value. With fewer than six seeds, it is the range of the seeds' values.
 pub fn over_seeds(value: f64, seeds: impl Iterator<Item = f64>) -> Figure {
     let seeds: Vec<f64> = seeds.collect();
     let Some(of_median) = statistics::summarise(&seeds) else {

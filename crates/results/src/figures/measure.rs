@@ -219,7 +219,8 @@ fn answers(seeds: &[(u64, u64)]) -> Option<Figure> {
     (whole.0 > 0).then(|| latencies::over_seeds(share(whole), seeds.iter().map(|s| share(*s))))
 }
 
-/// Computes the median of one seed's samples, or the median of the seeds' medians.
+/// Computes the median over all seeds. With one seed, this is the median of its samples. With several seeds, it is the
+/// median of their medians.
 fn of_samples(seeds: &[Vec<f64>]) -> Option<Figure> {
     let summary = statistics::summarise(&statistics::repetitions(seeds))?;
     let medians = seeds.iter().filter_map(|seed| statistics::median(seed));

@@ -136,7 +136,7 @@ fn threads(rows: &[(u32, Vec<u64>)], summary: &Summary) -> Result<Vec<Thread>> {
         let bins = rows.iter().map(|(us, row)| (*us, row[n]));
         let microseconds = |value: u64| u32::try_from(value).context("a latency is above an hour");
         let us: Vec<(u32, u64)> = bins.filter(|(_, count)| *count > 0).collect();
-        // For a thread that never woke, minimum and maximum mean nothing.
+        // A thread that never woke has no valid minimum and maximum.
         if us.is_empty() && overflows[n] == 0 {
             continue;
         }

@@ -18,8 +18,8 @@ pub fn is_extreme(metric: &str) -> bool {
     EXTREMES.contains(&metric)
 }
 
-/// Whether two figures are even: they have equal repetitions. A minimum and a maximum also need about equally many
-/// samples, if the modes are equal. A recorded figure has no repetitions and no number of samples, so it counts as
+/// Whether two figures are even. Their repetitions must be equal. If the modes are equal, minima and maxima must also
+/// have about equally many samples. A recorded figure has no repetitions and no number of samples, so it counts as
 /// even.
 pub fn even(one: &Measured, other: &Measured) -> bool {
     same_repetitions(one, other)

@@ -70,8 +70,8 @@ pub fn summarise(samples: &[f64]) -> Option<Summary> {
     })
 }
 
-/// Returns the values that a figure is made of. With one seed, they are its samples. With several seeds, they are the
-/// seeds' medians. Samples of one run share its memory layout, so they are not repetitions.
+/// Returns the values that a figure is made of. With one seed, these are the seed's samples. With several seeds, these
+/// are the seeds' medians. Samples of one run share its memory layout, so they are not repetitions.
 pub fn repetitions(seeds: &[Vec<f64>]) -> Vec<f64> {
     match seeds {
         [one] => one.clone(),
@@ -105,7 +105,7 @@ pub const FEWEST: usize = 4;
 pub struct Ranks {
     /// Share of pairs in which the value of the first group is lower. A tie counts half.
     pub lower: f64,
-    /// Two-sided p-value. It is the probability of ranks that are at least this uneven, if the groups do not differ.
+    /// Two-sided p-value. If the groups do not differ, ranks that are at least this uneven have this probability.
     pub p: f64,
 }
 
@@ -162,8 +162,8 @@ pub fn spread(samples: &[f64]) -> f64 {
     }
 }
 
-/// Returns the largest 0-based rank r such that [x(r), x(n-1-r)] covers the median with at least 95 %, and its
-/// coverage. If no rank reaches 95 %, r is 0, and the interval is the whole range.
+/// Returns the largest 0-based rank r for which [x(r), x(n-1-r)] covers the median with a probability of at least 95 %.
+/// Also returns this probability. If no rank reaches 95 %, r is 0, and the interval is the whole range.
 fn median_interval_rank(n: usize) -> (usize, f64) {
     // P(Bin(n, 1/2) <= r), summed term by term. Terms below 2^-1000 become 0, which does no harm.
     let mut term = 0.5f64.powi(n as i32);
@@ -260,7 +260,8 @@ mod tests {
         let r = ranks(&[1.0, 2.0, 3.0, 4.0, 7.0], &[5.0, 6.0, 8.0, 9.0]).unwrap();
         assert!((r.p / 2.0 - 4.0 / 126.0).abs() < 1e-12, "{}", r.p);
         assert_eq!(r.lower, 0.9);
-        // Middle ranks 1.5 1.5 | 3 4. Of the 6 choices of two ranks, one is as low as this one, and one is as high.
+        // The middle ranks are 1.5 and 1.5 against 3 and 4. Of the 6 choices of two ranks, 2 are this uneven: the two
+        // lowest ranks and the two highest.
         let r = ranks(&[1.0, 1.0], &[2.0, 3.0]).unwrap();
         assert!((r.p - 2.0 / 6.0).abs() < 1e-12, "{}", r.p);
         let even = ranks(&[2.0; 3], &[2.0; 4]).unwrap();

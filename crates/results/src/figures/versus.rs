@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rank tests of each kernel against the first kernel. They say whether a figure is lower, and how certain the answer
-//! is. Each seed is one repetition, however many samples its run has.
+//! Rank tests of each kernel against the first kernel. A test says whether a kernel's figure is lower, and how certain
+//! this answer is. Each seed is one repetition, however many samples its run has.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use crate::figures::warnings::Warnings;
 use crate::runs::point::Place;
 use crate::runs::point::short_kernel;
 
-/// A kernel's figure against the first kernel's figure, with equal board, mode and axes.
+/// Comparison of a kernel's figure with the first kernel's figure. Board, mode and axes are equal.
 #[derive(Clone, Debug, Serialize)]
 pub struct Versus {
     /// The kernel, with board, mode, series and axes.

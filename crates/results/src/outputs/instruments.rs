@@ -57,7 +57,7 @@ impl OutputKind for Instruments {
     }
 
     fn charts(&self, runs: &[&Run], board: &str) -> Result<Vec<Chart>> {
-        // The chart of rates shows series at several frequencies.
+        // Leaves out series at several frequencies, because the chart of rates shows them.
         let lines = |run: &&Run| {
             let place = run.point.place();
             let drawn = series(run).iter();

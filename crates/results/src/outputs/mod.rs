@@ -43,7 +43,7 @@ pub trait OutputKind: Measures + Sync {
     /// Name of the kind in `workload.toml`.
     fn name(&self) -> &'static str;
 
-    /// Whether instruments measure. The guest's output is then ignored.
+    /// Whether instruments measure. If they measure, the guest's output is ignored.
     fn by_instruments(&self) -> bool {
         false
     }

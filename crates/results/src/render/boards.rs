@@ -79,7 +79,7 @@ fn same(one: &Measured, other: &Measured) -> bool {
 
 impl<'a> Row<'a> {
     fn first(&self) -> &'a Measured {
-        // `rows` makes each row from a figure.
+        // A row has at least one figure, because `rows` makes each row from a figure.
         self.boards
             .iter()
             .flatten()

@@ -23,7 +23,7 @@ pub const COLOURS: [RGBColor; 7] = [
 /// Area that a chart is drawn on.
 pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// Colours for everything except kernels, so that a kernel's colour means only that kernel (Tol's muted scheme).
+/// Colours for everything except kernels (Tol's muted scheme). No other data gets the colour of a kernel.
 pub const OTHERS: [RGBColor; 7] = [
     RGBColor(51, 34, 136),
     RGBColor(136, 204, 238),
@@ -84,7 +84,7 @@ pub struct Key {
     pub marker: Option<Marker>,
 }
 
-/// Makes legend entries: names get colours in order.
+/// Makes legend entries. The names get the colours in order.
 pub fn keys(names: &[String], colours: &[RGBColor]) -> Vec<Key> {
     let colours = colours.iter().cycle();
     let key = |(name, colour): (&String, &RGBColor)| Key {
@@ -126,7 +126,7 @@ pub fn titled<'a>(root: &Area<'a>, title: &str, keys: &[Key]) -> Result<Area<'a>
     Ok(rest)
 }
 
-/// Values that a browser shows at the mouse pointer. Each has a rectangle, in pixels of the whole chart, and a text.
+/// Texts that a browser shows at the mouse pointer. Each text belongs to a rectangle, in pixels of the whole chart.
 #[derive(Default)]
 pub struct Hover(Vec<([i32; 4], String)>);
 

@@ -89,7 +89,8 @@ struct Glowing {
     glow: f64,
 }
 
-/// Brightness of a share of the triggers. One trace among thousands stays visible, because it may be the worst case.
+/// Brightness of a point for its share of the triggers. Even one trace among thousands is visible, because it may show
+/// the worst case.
 fn glow(count: u64, triggers: u64) -> f64 {
     if count == 0 || triggers == 0 {
         return 0.0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Campaigns on disk. `out/campaigns/EXPERIMENT/KEY.json` lists the runs in the plan's order. Tables and reports find
-//! the runs by this list, so they need no hashes of the current inputs. The file `last` names the last campaign.
+//! the runs through this list, so they need not hash the current inputs. The file `last` names the last campaign.
 //!
 //! Each choice of options has a separate campaign ([`Selection::key`]). A campaign shows only its own points, even if
 //! other runs of the experiment are stored.

@@ -38,7 +38,7 @@ impl Typed {
     }
 
     /// Makes the line for a user's command, which may print anything. The markers contain a hash of the command. The
-    /// terminal echoes the line with quotes inside the markers, so the echo does not match.
+    /// typed line has quotes inside the markers, so the terminal's echo of the line does not match the markers.
     pub fn own(command: &str) -> Typed {
         let number = &blake3::hash(command.as_bytes()).to_hex()[..8];
         let line = format!(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Records: the results of a campaign, committed in `records/`. With a record, another machine or
-//! another version of the simulator can check whether it gets equal results.
+//! Records: the results of a campaign, committed in `records/`. A record shows whether another machine, or another
+//! version of the simulator, gets equal results.
 //!
 //! `NAME.toml` maps the hash of each run's inputs to the hash of its result. `NAME.csv` has the figures computed from
 //! the runs. Both files are pure functions of the runs.
@@ -59,7 +59,7 @@ pub struct Compared {
     pub not_here: usize,
     /// Inputs, except the simulator, that differ from the record.
     pub inputs: Vec<String>,
-    /// Hashes of the recorded simulator and of this one, if they differ.
+    /// Hashes of the recorded simulator and of this simulator, if they differ.
     pub simulators: Option<(String, String)>,
 }
 
@@ -106,7 +106,7 @@ impl Record {
         Ok(record)
     }
 
-    /// Compares the record with the stored runs in `here`. They are runs of this program's simulator. The key of a run
+    /// Compares the record with the stored runs in `here`, which are runs of this program's simulator. The key of a run
     /// is the hash of its inputs except the simulator. `result` returns the hash of a run's result.
     pub fn compare(
         &self,
@@ -135,7 +135,7 @@ impl Record {
                 lines.push(line);
             }
         };
-        // If no recorded run is missing, the inputs of additional stored runs do not matter.
+        // Different inputs explain missing runs. If no recorded run is missing, there is nothing to explain.
         let relevant = if compared.not_here > 0 {
             &of_this[..]
         } else {

@@ -36,7 +36,7 @@ impl Window {
     }
 }
 
-/// Inputs of a run. All inputs except the two versions are part of the run's hash.
+/// Inputs of a run. All inputs except `kernel_version` and `warmswitch` are part of the run's hash.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
     /// Hash of the board's file.

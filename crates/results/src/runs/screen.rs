@@ -13,7 +13,7 @@ pub const COLUMNS: usize = 500;
 /// A screen: the traces of all triggers, drawn over each other.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Screen {
-    /// Width in microseconds, from the trigger on.
+    /// Time that the screen shows, from the trigger on, in microseconds.
     pub window_us: f64,
     /// Number of triggers that started a picture.
     pub triggers: u64,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Selections: the options that choose the points of a campaign. From a selection, the stored campaign can be found and
-//! the command formed that measures it again.
+//! Selections: the options that choose the points of a campaign. A selection identifies a stored campaign, and gives
+//! the command that measures this campaign again.
 
 use serde::{Deserialize, Serialize};
 

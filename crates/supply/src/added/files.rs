@@ -132,7 +132,7 @@ impl<'a> Files<'a> {
         Ok(())
     }
 
-    /// Returns whether a folder's entry would be hidden. The mount points themselves are not hidden.
+    /// Returns whether one of our /init's mounts would hide the path. The mount points themselves are not hidden.
     fn is_covered(&self, guest: &str) -> bool {
         let first = guest.split_once('/').map(|(first, _)| first);
         self.around.is_ours && first.is_some_and(|first| COVERED.contains(&first))

@@ -39,7 +39,7 @@ pub struct Program {
     pub host: PathBuf,
     /// Path in the guest.
     pub guest: String,
-    /// Whether the user named the program, rather than a folder that contains it.
+    /// Whether the user named the program itself. Otherwise, the user named a folder that contains it.
     pub by_name: bool,
     /// Files that the program needs, or the reason why no guest can run it.
     needs: Result<elf::Needs, String>,
@@ -126,7 +126,7 @@ fn newer_c_library(needs: &elf::Needs, versions: &BTreeSet<String>) -> Option<St
 
 /// Returns an error if the guest lacks the program's loader, interpreter or a library.
 fn lacks(needs: &elf::Needs, around: &Around, view: &View) -> Option<String> {
-    // If the root file system is not ours, the folders that its loader searches are not known.
+    // The folders that the loader searches are known only for our root file system.
     if around.names.is_none() || !around.is_ours {
         return None;
     }

@@ -37,8 +37,8 @@ impl View {
     }
 
     /// Returns a path after following the links of the folders above the path. `last` says whether to follow a link at
-    /// the path itself. If a path above the given path is not a folder, the error is that path. If links form a loop,
-    /// the error is the given path.
+    /// the path itself. On failure, returns the path at fault: a path above `path` that is not a folder, or `path`
+    /// itself if links form a loop.
     pub fn resolved(&self, path: &str, last: bool) -> Result<String, String> {
         let mut rest: Vec<String> = path.rsplit('/').map(str::to_string).collect();
         let mut done: Vec<String> = Vec::new();

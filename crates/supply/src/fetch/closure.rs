@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Packages with their dependencies, as apt chooses them for a machine that has some packages already.
+//! Packages with their dependencies. apt chooses them as for a machine on which some packages are already installed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,7 +22,7 @@ const KEPT: [&str; 6] = [
     "Provides",
     "Essential",
 ];
-/// An essential package that is not assumed to be installed. Packages that need it at run time name it as a dependency.
+/// An essential package that is not assumed to be installed. Packages that need `perl-base` at run time depend on it.
 const NOT_ASSUMED: &str = "perl-base";
 
 /// A package's entry in apt's lists.
@@ -144,7 +144,7 @@ fn field<'a>(stanza: &'a str, key: &str) -> Option<&'a str> {
     stanza.lines().find_map(line)
 }
 
-/// Turns a package's entry into the entry of an installed package.
+/// Turns a package's entry in apt's lists into the entry of an installed package.
 fn installed(stanza: &str) -> String {
     let kept = KEPT.iter().filter_map(|key| {
         let value = field(stanza, key)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Source packages. Each has the archive of a program's authors, and Debian's patches.
+//! Source packages. A source package has the archive of the program's authors, and Debian's patches.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -109,7 +109,7 @@ impl SourcePackage {
     }
 }
 
-/// Returns the names of the files of an index.
+/// Returns the names of the files that an index lists.
 fn files(index: &str) -> impl Iterator<Item = &str> {
     index
         .lines()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads what a dynamically linked ARM program needs at its start. These are its loader, the shared libraries that it
+//! Finds the files that a dynamically linked ARM program needs at its start: its loader, the shared libraries that it
 //! names, and the libraries that these libraries name.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -109,7 +109,7 @@ pub fn versions_of(data: &[u8]) -> Option<BTreeSet<String>> {
     let names = sections.strings(endian, data, link).ok()?;
     let mut versions = BTreeSet::new();
     while let Some((_, mut each)) = defined.next().ok()? {
-        // Further names are the versions that this version extends.
+        // The first name is the version itself. Further names are the versions that it extends.
         if let Some(version) = each.next().ok()? {
             let name = version.name(endian, names).ok()?;
             versions.insert(String::from_utf8_lossy(name).into_owned());
@@ -137,7 +137,7 @@ fn check_machine(name: &str, data: &[u8]) -> Result<()> {
 }
 
 /// Returns the architecture that a file needs, as the number of ARM's ABI (IHI0045, `Tag_CPU_arch`). Returns `None` if
-/// the file does not say it.
+/// the file has no such number.
 pub fn architecture(data: &[u8]) -> Option<u64> {
     let (endian, sections) = sections(data)?;
     let section = sections

@@ -32,7 +32,7 @@ const FLAGS: &[&str] = &[
 pub struct Workload {
     /// One line for lists.
     pub title: String,
-    /// The kind of the guest's output, if the output has measurements: a name in `results::outputs`.
+    /// If the guest's output has measurements: the kind of the output, a name in `results::outputs`.
     pub output: Option<String>,
     /// How to build the guest. `None` for a program from Debian.
     pub build: Option<BuildSpec>,
@@ -40,8 +40,8 @@ pub struct Workload {
     #[serde(default)]
     pub scripts: Vec<String>,
     /// The root file systems that contain the guest. Without this key, Debian's root file system contains the guest.
-    /// Another root file system contains the guest if its list (`armv4t.toml`, `flat.toml`) names the guest. With an
-    /// empty list, no root file system contains the guest. The guest then only calls programs that all root file
+    /// Another root file system contains the guest if its list (`armv4t.toml`, `flat.toml`) names the guest. If this
+    /// key is empty, no root file system contains the guest. The guest then only calls programs that all root file
     /// systems have, or it is added on request.
     pub among: Option<Vec<Programs>>,
     /// Command lines by name. The experiment fills in `{words}`.
@@ -63,7 +63,8 @@ pub struct BuildSpec {
     /// More compiler options, after the options for all guests.
     #[serde(default)]
     pub flags: Vec<String>,
-    /// Several programs from these sources. Each has the name of its form, with additional options.
+    /// The forms of the guest, each with its additional options. Each form is a separate program from these sources,
+    /// `NAME-FORM`.
     #[serde(default)]
     pub forms: BTreeMap<String, Vec<String>>,
 }

@@ -18,7 +18,7 @@ use base::toml_file;
 pub struct Spec {
     /// Packages that the root file system is made from.
     pub debian: Debian,
-    /// Path of each program in the packages, by its path in the root file system.
+    /// For each program, by its path in the root file system: its path in the packages.
     pub programs: BTreeMap<String, String>,
     /// Names of files in the folder of `root.toml`, by their paths in the root file system. All files are executable.
     pub files: BTreeMap<String, String>,

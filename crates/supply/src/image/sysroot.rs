@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Headers and C library for compiling and linking guests. Next to them is a script that calls the cross compiler with
-//! them. They come from the root file system's suite. The compiler's own C library comes from this machine's suite.
+//! them. The headers and the C library come from the root file system's suite. The compiler's own C library comes from
+//! this machine's suite.
 
 use std::fs;
 use std::path::PathBuf;
@@ -26,7 +27,7 @@ pub struct Sysroot {
 }
 
 impl Sysroot {
-    /// Returns the sysroot from the cache; unpacks it if it is missing.
+    /// Returns the sysroot from the cache. Unpacks it if it is missing.
     pub fn get() -> Result<Sysroot> {
         let (file, _, spec) = spec::read()?;
         toolchain::require()?;

@@ -17,7 +17,7 @@ pub struct Folders {
 }
 
 impl Folders {
-    /// Returns the folders of a version below `linux`; `from` is the version that its file names.
+    /// Returns the folders of a version below `linux`. `from` is the version that the version's `kernel.toml` names.
     pub fn of(linux: &Path, version: &str, from: Option<&str>) -> Result<Folders> {
         let own = linux.join(version);
         let base = linux.join(from.unwrap_or(version));
@@ -31,7 +31,7 @@ impl Folders {
         Ok(Folders { own, base })
     }
 
-    /// Returns the path of the version's own file, or of the other version's file.
+    /// Returns the path of the version's own file if it exists. Otherwise returns the path in the folder `base`.
     pub fn file(&self, name: impl AsRef<Path>) -> PathBuf {
         let own = self.own.join(&name);
         match own.exists() {

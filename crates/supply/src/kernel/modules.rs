@@ -38,7 +38,7 @@ impl Build<'_> {
         if self.chosen.modules.is_empty() {
             return Ok(());
         }
-        // The kernel has no modules of its own, but this target writes the files that out-of-tree modules link against.
+        // The kernel has no modules of its own. Out-of-tree modules link against files that this target writes.
         logged(self.make().arg("modules"), &self.log, |_| {})?;
         let mut archive = Archive::default();
         for source in &self.chosen.modules {

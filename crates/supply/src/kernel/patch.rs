@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Patches of a series, and fix-ups: hunks that replace some hunks of a patch for another version of the kernel.
 //!
-//! A series exists once, for one version. The file `fixups/SERIES/NAME.patch` of another version belongs to the patch
+//! Each series exists for one version only. The file `fixups/SERIES/NAME.patch` of another version belongs to the patch
 //! with that name. The fix-up begins with lines `Instead-of: FILE N` (the patch's Nth hunk for that file) or
 //! `Instead-of: FILE` (all hunks for it). Only these hunks are left out. The diff after these lines is applied in their
 //! place.
@@ -156,7 +156,7 @@ fn left_out<'a>(fixup: &[&'a str]) -> Result<BTreeSet<(&'a str, usize)>> {
     Ok(all)
 }
 
-/// Returns a patch with its fix-up. The result has no replaced hunks, and has the fix-up's diff in their place.
+/// Returns a patch with its fix-up. In the result, the fix-up's diff replaces the hunks that the fix-up names.
 fn fixed(patch: &str, fixup: &str) -> Result<String> {
     let (words, added) = sections(fixup);
     let left_out = left_out(&words)?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Detects options that PREEMPT_RT excludes. Kconfig drops such options silently, so the result would not be the
-//! requested kernel. Such an option is missing with PREEMPT_RT, and present in an otherwise equal configuration without
-//! PREEMPT_RT.
+//! Detects options that PREEMPT_RT excludes. Kconfig drops these options silently, so the built kernel would differ
+//! from the requested one. Such an option is missing with PREEMPT_RT, and present in an otherwise equal configuration
+//! without PREEMPT_RT.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ const RT: &str = "CONFIG_PREEMPT_RT";
 /// Lines that turn PREEMPT_RT off when they are added to a configuration.
 pub const WITHOUT: &str = "# CONFIG_PREEMPT_RT is not set\nCONFIG_PREEMPT=y\n";
 
-/// Fails when a requested option is missing because of PREEMPT_RT. `config` is the final configuration; `without`
+/// Fails when a requested option is missing because of PREEMPT_RT. `config` is the final configuration. `without`
 /// returns the final configuration without PREEMPT_RT.
 pub fn check(
     requested: &[RequestedSymbol],
@@ -90,7 +90,7 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains("NOWHERE") && !text.contains("NET"), "{text}");
-        // Options that are off for another reason are not reported here.
+        // This check does not report options that are off for another reason.
         assert_eq!(error(requested, with, "CONFIG_NET=y\n"), "");
     }
 

@@ -17,7 +17,7 @@ const BUILD_ID: &str = ".notes";
 /// Address, size and content of each section, by name. The content is empty for a section such as `.bss`.
 type Sections<'a> = BTreeMap<&'a str, (u64, u64, &'a [u8])>;
 
-/// Returns the differences between two kernels, one in each line. Returns no lines if the kernels are equal.
+/// Returns a line for each difference between two kernels. Returns no lines if the kernels are equal.
 pub fn differences(one: &Path, other: &Path) -> Result<Vec<String>> {
     let read = |path: &Path| fs::read(path).with_context(|| format!("cannot read {}", shown(path)));
     let (bytes, other_bytes) = (read(one)?, read(other)?);

@@ -43,9 +43,10 @@ pub struct Prefix {
     pub dtb: PathBuf,
 }
 
-/// Returns the variants of `version` (`6.12`) whose series are to be checked. These variants have patches, are built
-/// themselves, and are not built only on demand. Of several variants with equal patches, it returns only one, if
-/// possible one without `overrides`. If `version` names a variant (`6.12/fcse-guaranteed`), it returns that variant.
+/// Returns the variants of `version` (`6.12`) whose series are to be checked. A variant is left out if it has no
+/// patches, has `same_as`, or is built only on demand. Of several variants with equal patches, the result has only one,
+/// if possible one without `overrides`. If `version` names a variant (`6.12/fcse-guaranteed`), the result is that
+/// variant.
 pub fn variants(version: &str) -> Result<Vec<String>> {
     let linux = paths::root().join("linux");
     if version.contains('/') {
@@ -71,7 +72,7 @@ pub fn variants(version: &str) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Selection of the earlier results that count.
+/// Says which results of earlier checks count.
 pub struct Passed<'a> {
     /// The test that a prefix has to pass. Results of other tests do not count.
     pub test: &'a str,
@@ -246,7 +247,7 @@ impl Series<'_> {
         Ok(())
     }
 
-    /// Makes the tree contain exactly a prefix: reverts other patches, and applies missing ones.
+    /// Reverts and applies patches until the tree has exactly the patches of `prefix`.
     fn at(&self, prefix: &[Patch]) -> Result<()> {
         let applied = self.dir.join("applied");
         let names = paths::names_in(&applied, |path| Some(file_name(path)));

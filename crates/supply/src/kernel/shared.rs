@@ -58,7 +58,7 @@ pub fn by_ccache(make: &mut Command, prefix: &str, cache: &Path, results: &Path)
         .env("CCACHE_MAXSIZE", SIZE)
         .env("CCACHE_STATSLOG", results)
         // ccache compiles the preprocessed text that it used for its lookup, and does not preprocess again. A first
-        // build is a quarter faster. The code is equal, and only debug information could differ.
+        // build is a quarter faster. The code is the same in both cases. Only debug information could differ.
         .env("CCACHE_NOCPP2", "1")
         // Objects contain no names of directories, see `-fdebug-prefix-map`.
         .env("CCACHE_NOHASHDIR", "1");

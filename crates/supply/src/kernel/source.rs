@@ -36,7 +36,7 @@ const LEFT_OUT: &[&str] = &[
     "tools/testing/*",
 ];
 
-/// Maximum number of trees in the cache, including the new tree. More trees stay only while they are in use. There is
+/// Maximum number of trees in the cache, including the new tree. Older trees stay only while they are in use. There is
 /// one tree for each set of patches, and each tree takes 620 MB.
 const KEPT: usize = 7;
 

@@ -26,8 +26,8 @@ pub const LAYOUTS: RangeInclusive<u32> = 1..=999;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// The version whose fragments, series, device trees and lists this version uses, too. A file with an equal name in
-    /// this version's own folder takes precedence. `fixups` has this version's changes to patches.
+    /// Another version. This version also uses that version's fragments, series, device trees and lists. A file with an
+    /// equal name in this version's own folder takes precedence. `fixups` has this version's changes to patches.
     #[serde(default)]
     pub from: Option<String>,
     /// Debian's source package.
@@ -106,7 +106,7 @@ pub struct Variant {
     /// Whether the variant is built only when requested by name.
     #[serde(default)]
     pub on_demand: bool,
-    /// The core for which the variant is the default kernel, as board files name the core.
+    /// The core for which the variant is the default kernel, by its name in board files.
     #[serde(default)]
     pub default_for: Option<String>,
     /// The variant in whose configuration prefixes of the series are built. It is given if this variant's own
@@ -135,7 +135,7 @@ impl Variant {
 pub struct Chosen {
     /// `6.12/plain`.
     pub name: String,
-    /// The variant whose build this variant uses. It is this variant itself, unless it has `same_as`.
+    /// The variant whose build this variant uses. A variant without `same_as` uses its own build.
     pub built: String,
     /// For a layout of the code, the name without the layout: `6.12/plain`.
     pub laid_out: Option<String>,
@@ -182,7 +182,7 @@ fn layout(name: &str) -> Result<(&str, u32)> {
 }
 
 /// Finds `6.12/plain`, or `plain` of the first version in [`versions`], below the directory `linux`. A name may have
-/// options of the configuration, `plain+RSEQ=y`. With `@3` at its end, it selects another layout of the code.
+/// options of the configuration, `plain+RSEQ=y`. A name with `@3` at its end selects another layout of the code.
 pub fn choose(linux: &Path, name: &str) -> Result<Chosen> {
     let (name, layout) = layout(name)?;
     let (variant, options) = options::split(name)?;
@@ -405,8 +405,8 @@ fn read_fragments(
     Ok((text, asked))
 }
 
-/// Returns the patches of these series, in order. `key` is the key in `kernel.toml` that lists the series; error
-/// messages show it.
+/// Returns the patches of these series, in order. `key` is the key in `kernel.toml` that lists the series. Error
+/// messages show the key.
 pub fn patches(folders: &Folders, names: &[String], key: &str) -> Result<Vec<Patch>> {
     let series = names.iter().map(|name| patch::series(folders, name, key));
     Ok(series.collect::<Result<Vec<_>>>()?.concat())

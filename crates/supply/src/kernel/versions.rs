@@ -19,7 +19,7 @@ use base::{paths, toml_file};
 pub struct Version {
     /// `6.12`
     pub name: String,
-    /// The version that this version takes fragments and series from, if any.
+    /// The version from which this version takes fragments and series, if there is one.
     pub from: Option<String>,
     /// Source package with its version.
     pub source: String,

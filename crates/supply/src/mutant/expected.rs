@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::Mutant;
 
-/// Expectation with victims that are chosen late. It is given if it differs from the expectation with random victims.
+/// Expectation with victims that are chosen late. Needed only if it differs from the expectation with random victims.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Late {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Follows an interrupt. Finds the instruction that it interrupts, and the next entry into the kernel by a process
-//! other than the woken one.
+//! Follows an interrupt. Finds the interrupted instruction, and the next entry into the kernel by a process other than
+//! the one that the interrupt woke.
 
 use super::{Chaos, FAULT, USER};
 use arm::Context;

@@ -122,7 +122,8 @@ fn maintenance_differs_from_wait_for_interrupt_and_from_a_change_of_address_spac
     assert_eq!(opened(0xee08_0f17), Some(Window::Maintained));
     assert_eq!(opened(PID), Some(Window::Switch));
     assert_eq!(opened(0xee02_0f10), Some(Window::Switch));
-    // Wait for interrupt; a read of the cache type; another coprocessor; the control register.
+    // Operations without a window: wait for interrupt, a read of the cache type, another coprocessor, the control
+    // register.
     for word in [0xee07_0f90, 0xee10_1f30, 0xee07_0e3e, 0xee01_0f10] {
         assert_eq!(opened(word), None, "{word:#x}");
     }
@@ -177,7 +178,7 @@ fn an_interrupt_without_an_occasion_has_the_window_anywhere() {
     assert!(all > 500, "{all}");
 }
 
-/// The observer also gets stores during a rest.
+/// The observer also gets stores while an interrupt is being handled.
 #[test]
 fn an_occasion_during_a_rest_does_not_count() {
     for (rest, expected) in [(Rest::Since(0, false), false), (Rest::Over, true)] {

@@ -11,7 +11,7 @@ use std::ops::Range;
 const KEPT: usize = 1 << 16;
 /// Number of resumed tasks kept. Only the newest are kept.
 const BACK: usize = 1 << 10;
-/// Number of calls that a search for the callers of a write looks at.
+/// Maximum number of calls that a search for the callers of a write examines.
 const SEARCHED: usize = 1 << 12;
 /// Log2 of FCSE's slot size. FCSE processes pass addresses below the slot size to the kernel.
 const SLOT: u32 = 25;
@@ -34,21 +34,22 @@ pub struct Bits {
     pub mask: u32,
 }
 
-/// Functions that distinguish reports. A suppression can contain several questions, and each question has a list.
+/// Functions that distinguish reports: a list for each question that a suppression can ask.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Distinctions {
     /// Is the function among the callers of the access or of the writer?
     pub callers: Vec<Range<u32>>,
-    /// Did the writer's callers call the function after the write, and before one of these callers was called again?
+    /// After the write, did the writer's callers call the function? Calls count until one of these callers is called
+    /// again.
     pub then_called: Vec<Range<u32>>,
-    /// Was the line filled before the write, but during the call of the function that led to the write?
+    /// Was the line filled before the write, when the function that led to the write was already running?
     pub filled_in: Vec<Range<u32>>,
     /// Since the line was filled, did the process that used or wrote the data call the function with an address of the
     /// data?
     pub called_since_fill: Vec<Given>,
     /// Was the function called after the data was written?
     pub called_since: Vec<Range<u32>>,
-    /// Was another task switched out inside the function when the data was written?
+    /// When the data was written, was another task suspended inside the function?
     pub suspended_in: Vec<Range<u32>>,
 }
 
@@ -121,7 +122,8 @@ pub(super) struct Events {
     pub stack: Stack,
     /// Cycle in which the used line or TLB entry was filled.
     pub filled: Option<u64>,
-    /// Modified virtual addresses of the use and of the write, if they have one.
+    /// Modified virtual addresses of the use and of the write. An address is `None` if no instruction made the use or
+    /// the write.
     pub addresses: [Option<Mva>; 2],
     /// Translation table bases of the use and of the write.
     pub tables: [u32; 2],
@@ -142,7 +144,7 @@ pub(super) struct CallLog {
 struct Suspended {
     /// First instructions of the functions.
     functions: Vec<u32>,
-    /// Call-tree nodes of these functions, each with its function.
+    /// Call-tree nodes of these functions. The value is the function.
     inside: BTreeMap<Node, u32>,
     /// Suspended tasks by their stack. Each has the function, and the cycle of the switch.
     away: BTreeMap<u32, (u32, u64)>,
@@ -170,7 +172,7 @@ impl Suspended {
         }
     }
 
-    /// Returns the functions inside which a task was suspended at that cycle.
+    /// Returns the functions inside which a task was suspended at `cycle`.
     fn at(&self, cycle: u64) -> Vec<u32> {
         let away = self
             .away
@@ -202,7 +204,7 @@ impl CallLog {
         self.filter = self.functions.iter().fold(0, |bits, pc| bits | bit(*pc));
     }
 
-    /// Keeps a call if its function is in the list.
+    /// Keeps a call if the log keeps calls of its function.
     #[inline]
     pub fn note(&mut self, call: &Call) {
         if self.filter & bit(call.to) != 0 && self.functions.binary_search(&call.to).is_ok() {
@@ -283,7 +285,7 @@ impl Calls {
         let is_of_process = |call: &&Call| {
             let is_given = |at: u32| concerns(&call.arguments, at);
             let mut all = events.addresses.iter().flatten();
-            // An equal address of another process leads to another page, so only these processes count.
+            // In another process, an equal address leads to another page, so calls by other processes do not count.
             events.tables.contains(&call.ttb)
                 && all.any(|at| is_given(at.0) || is_given(unrelocated(at.0)))
         };
@@ -312,8 +314,7 @@ impl Calls {
         }
     }
 
-    /// Returns the calls that the writer's callers made after the write. The calls end where one of these callers is
-    /// called again.
+    /// Returns the calls that the writer's callers made after the write, until one of these callers was called again.
     fn next_by_callers(&self, events: &Events) -> impl Iterator<Item = &Call> {
         let ((cycle, node), stack) = (events.written, events.stack);
         let callers = self.ancestors(self.parent(node));
@@ -335,8 +336,7 @@ impl Calls {
         all
     }
 
-    /// Returns the functions of the writer's call chain that had been called by `cycle`. Only the calls that led to the
-    /// write count.
+    /// Returns which of `functions` had been called by `cycle`, in the chain of calls that led to the write.
     fn began_before(&self, functions: &[Range<u32>], cycle: u64, events: &Events) -> Vec<u32> {
         let ((written, node), stack) = (events.written, events.stack);
         let callers = self.ancestors(node);

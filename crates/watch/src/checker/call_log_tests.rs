@@ -92,7 +92,7 @@ fn bl(from: u32, to: u32) -> u32 {
     0xeb00_0000 | to.wrapping_sub(from + 8) >> 2 & 0xff_ffff
 }
 
-/// Returns a function with a condition: one of these bits is set in r2.
+/// Returns a function. If `mask` is given, its condition is that r2 has at least one of these bits set.
 fn given(start: u32, mask: Option<u32>) -> Vec<Given> {
     let bits = mask.map(|mask| Bits { register: 2, mask });
     let function = start..start + 0x100;
@@ -228,8 +228,7 @@ fn a_task_that_was_switched_away_inside_a_function_is_known_at_that_time() {
     }
 }
 
-/// Before the write, a second task entered the system call that the writer is in. The second task flushes only its own
-/// data.
+/// Before the write, a second task has entered the writer's system call. The second task flushes only its own data.
 #[test]
 fn a_flush_by_another_task_is_not_the_writers() {
     let distinctions = Distinctions {
@@ -249,7 +248,7 @@ fn a_flush_by_another_task_is_not_the_writers() {
     assert_eq!(then, [0; 0], "the writer's task called no flush");
 }
 
-/// Another process, with another PID and table base, calls the function for its own page at this address.
+/// Another process, with another PID and table base, calls the function for its own page at an equal address.
 #[test]
 fn a_call_of_another_process_is_for_another_page() {
     let distinctions = Distinctions {
@@ -259,7 +258,7 @@ fn a_call_of_another_process_is_for_another_page() {
     let mut run = Run::new(&distinctions);
     let filled = run.cycle;
     let written = run.called(SYSTEM_CALL, COPY);
-    // The data is at 0x02005004, in FCSE slot 1. The table base says that another process runs.
+    // The data is at 0x02005004, in FCSE slot 1, so its process passes 0x5004. The caller has another table base.
     run.argument = 0x5000;
     let other = SP + 0x1_0000;
     run.on(SYSTEM_CALL, bl(SYSTEM_CALL, FLUSH), other, 0x8000);
@@ -270,7 +269,7 @@ fn a_call_of_another_process_is_for_another_page() {
     assert_eq!(found, [], "the call was for another process' page");
 }
 
-/// No flush follows the write. Then more calls come than the log keeps, so the log loses the calls just after the
+/// No flush follows the write. Later, more calls come than the log keeps, so the log loses the calls just after the
 /// write.
 #[test]
 fn a_call_that_is_no_longer_kept_was_not_called_next() {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The call tree of privileged code, derived from the order of instructions.
 //!
-//! A call is a BL, or a BLX of a register, if the core executes its target next. A call's frame ends when execution
+//! A BL, or a BLX of a register, is a call if the core executes its target next. A call's frame ends when execution
 //! reaches the return address with an equal stack pointer, or when the stack pointer rises above this value. A stack is
 //! identified by its 8 KB block, because Linux aligns stacks to 8 KB.
 //!
-//! Limits: a tail call leaves no frame, as in any backtrace. An inlined function appears as its caller. A call is
-//! missed if an interrupt comes between the call and the first instruction of its function.
+//! The tree has three limits. A tail call leaves no frame, as in any backtrace. An inlined function appears as its
+//! caller. A call is missed if an interrupt comes between the call and the first instruction of its function.
 
 use super::call_log::CallLog;
 use super::shadow::Writer;
@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 /// Node of the call tree, which stands for a chain of frames. Node 0 is outside all calls.
 pub(crate) type Node = u32;
 
-/// A task's stack: the low bits of the stack's number. Stacks that are 512 MB apart have equal values, but a short
-/// number keeps [`Writer`] small.
+/// A task's stack, as the low bits of its number, which keep [`Writer`] small. Stacks that are 512 MB apart have equal
+/// values.
 pub(super) type Stack = u16;
 
 /// Returns the stack for the top bits of a stack pointer.
@@ -68,7 +68,7 @@ const DEPTH: usize = 256;
 const VECTORS: u32 = 0xffff_0000;
 /// Longest range that two arguments can describe, in bytes.
 const RANGE: u32 = 1 << 20;
-/// Number of calls after a write in which the checker searches for calls by the writer's callers.
+/// Number of calls after a write among which the checker searches for calls by the writer's callers.
 const NEXT: usize = 200;
 
 #[derive(Clone, Copy)]
@@ -91,7 +91,7 @@ pub(crate) struct Calls {
     stacks: BTreeMap<u32, Vec<Frame>>,
     stack: u32,
     frames: Vec<Frame>,
-    /// The previous instruction, the address after it, and the table base.
+    /// The previous instruction, the address of the instruction after it, and the table base.
     word: u32,
     next: u32,
     ttb: u32,
@@ -144,7 +144,7 @@ impl Calls {
     #[inline]
     pub fn fetched(&mut self, context: &Context, width: Width, word: u32, registers: &[u32; 16]) {
         if is_user(context) {
-            // A task in user land has returned from all its calls.
+            // When a task reaches user land, all its calls have returned.
             self.next = 0;
             self.frames.clear();
             return;
@@ -341,7 +341,7 @@ impl Calls {
         found
     }
 
-    /// Returns the next calls by the callers of a write. `cycle` and `node` belong to the write.
+    /// Returns the next calls by the callers of a write. `cycle` and `node` are the write's cycle and call-tree node.
     pub fn next(&self, cycle: u64, node: Node, most: usize) -> Vec<Call> {
         let mut callers = Vec::new();
         let mut at = node;
@@ -349,7 +349,7 @@ impl Calls {
             at = self.nodes[at as usize].0;
             callers.push(at);
         }
-        // Outside all calls, any call could be the next.
+        // Node 0 is outside all calls, so its next calls have nothing to do with the write.
         callers.retain(|n| *n != 0);
         let after = self.since(cycle + 1).take(NEXT);
         let by_them = |c: &&Call| callers.contains(&self.nodes[c.node as usize].0);
@@ -361,7 +361,8 @@ fn is_user(context: &Context) -> bool {
     context.mode & 0x1f == 0x10
 }
 
-/// Returns whether the instruction `word` at `from` can be a call of `to`. A BLX does not contain its target.
+/// Returns whether the instruction `word` at `from` can be a call of `to`. A BLX can call any function, because it does
+/// not contain its target.
 fn leads(word: u32, from: u32, to: u32) -> bool {
     if word >> 28 == 15 {
         return false;

@@ -203,7 +203,7 @@ fn functions_of_another_task_do_not_count_as_running() {
     assert_eq!(at(&mut calls, H, other - 8, 0), [G + 4, F]);
     let writer = calls.frames.last().unwrap().node;
     let written = calls.ring.len() as u64;
-    // H returns to G, and G to F: the writer in H has returned.
+    // H returns to G, then G returns to F. The writer in H has therefore returned.
     at(&mut calls, G + 8, other - 8, 0);
     at(&mut calls, F + 4, other, 0);
     assert_eq!(running_on(&calls, other, writer, written), [0; 0]);

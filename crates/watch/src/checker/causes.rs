@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Groups differences into reports, and counts them.
+//! Groups differences between used and newest values into reports, and counts the differences.
 
 use super::Checker;
 use super::call_log::Distinctions;
@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::hash::{Hash as _, Hasher};
 use std::ops::Range;
 
-/// Number of differences that are diagnosed for each pair of instructions. Further differences are counted under the
-/// cause of the last diagnosis.
+/// Number of differences that are diagnosed for each pair of instructions. Further differences of the pair count
+/// towards the cause of the last diagnosis.
 const DIAGNOSED: u32 = 64;
 
 /// Width of the kind of access in a [`Pair`], in bits.
@@ -30,8 +30,8 @@ pub(super) struct Causes {
     met: BTreeMap<(Cause, Among), (u64, usize)>,
     /// For each pair of instructions: number of diagnoses and last cause.
     pairs: BTreeMap<(Pair, Among), (u32, Cause)>,
-    /// Functions that suppressions name. Reports with other callers stay separate, because a suppression may cover only
-    /// one of them.
+    /// Functions that suppressions name. Differences with different callers become separate reports, because a
+    /// suppression may cover only one of these reports.
     distinctions: Distinctions,
 }
 
@@ -142,8 +142,8 @@ impl Checker {
     }
 
     /// Hashes the facts that distinguish reports of one pair of instructions. These facts are the callers and
-    /// circumstances that suppressions ask for. For a read by a bus master, they are also this bus master and the
-    /// writer's caller. Returns 0 if there are no such facts.
+    /// circumstances that suppressions ask for. For a read by a bus master, the bus master and the writer's caller are
+    /// also such facts. Returns 0 if there are no such facts.
     pub(super) fn among(&self, met: &Difference<'_>) -> Among {
         let told_apart = self.causes.are_told_apart();
         let written = || self.calls.callers(met.writer.node);

@@ -10,13 +10,13 @@ use arm::{Context, Mapping, Mva, Pa, Width};
 /// Circumstances of a difference between the value that an access got and the newest value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Circumstances {
-    /// The outermost function that led to the access was called before the data was written. The read then overlaps the
-    /// write, and may return the old or the new value.
+    /// The outermost function that led to the access was called before the data was written. In this case, the read
+    /// overlaps the write and may return the old or the new value.
     pub overlapping: bool,
     /// The access used a cached page that user land may only read, and the writer used an uncached mapping of the same
     /// memory. A kernel that does not cache shared mappings creates this state when a file is mapped both privately and
-    /// as shared. The page must have been mapped before the write. A page mapped after the write shows the newest data,
-    /// unless lines outlived a mapping.
+    /// as shared. The page must have been mapped before the write. A page that is mapped after the write shows the
+    /// newest data, unless lines of an earlier mapping are still in the cache.
     pub private_view: bool,
     /// The used line or TLB entry was filled before the data was written. `None` if the time of the fill is unknown.
     pub filled_before: Option<bool>,

@@ -43,7 +43,7 @@ fn a_line_was_filled_before_the_write_after_it_or_at_an_unknown_time() {
     }
 }
 
-/// The second read follows another fill. This is another bug, so it gets another report.
+/// The second read follows another fill. The second read is another bug, so it gets another report.
 #[test]
 fn a_read_of_a_refilled_line_is_a_separate_report() {
     let mut script = Scripted::new(&CALLERS);
@@ -61,7 +61,8 @@ fn a_read_of_a_refilled_line_is_a_separate_report() {
     assert_eq!(all, [(Some(true), 1), (Some(false), 1)]);
 }
 
-/// A store changes another word of the line that the test loads from or writes back, before or after the write.
+/// The test loads from a line, or writes a line back. Before or after the write, a store changes another word of this
+/// line.
 #[test]
 fn a_line_was_dirty_before_the_write_or_became_dirty_after_it() {
     for (dirty_before, written_back) in [(true, false), (false, false), (true, true), (false, true)]
@@ -162,8 +163,8 @@ fn a_descriptor_that_leads_elsewhere_or_is_zero_differs_in_more_than_its_permiss
 }
 
 /// One instruction first runs from an I-cache line of other memory. Suppressions with `remapped` cover this case.
-/// Later, the instruction runs from a line of its own memory that was not invalidated. These suppressions do not cover
-/// this case. Both cases have one writer.
+/// Later, the instruction runs from a line of its own memory that was not invalidated. Suppressions with `remapped` do
+/// not cover this case. Both cases have the same writer.
 #[test]
 fn a_line_of_other_memory_hides_no_line_of_the_same_memory() {
     let mut script = Scripted::new(&CALLERS);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the cause of a difference from the events of the line since the newest value was written.
+//! Finds the cause of a difference. The evidence is the line's events since the newest value was written.
 
 use super::dirty::DirtyLines;
 use super::history::{History, LineEvent, Movement};
@@ -116,7 +116,7 @@ fn follow(found: &Found, history: &History, dirty: &DirtyLines) -> Followed {
                     halves,
                 },
             ) if event.mva == mva.0 && halves & half != 0 => Newest::Lost(event),
-            // Another line also held the newest value and restored it.
+            // Another line also held the newest value. Its write-back restored the value.
             (Newest::Lost(_) | Newest::Overwritten(_), Movement::WriteBack { halves, old, .. })
                 if event.pa == memory && halves & half != 0 && old & word == 0 =>
             {
@@ -144,8 +144,8 @@ pub(super) fn stale(history: &History, dirty: &DirtyLines, found: Found) -> Repo
     let Followed { mut place, left } = follow(&found, history, dirty);
     let fill = history.fill_of(found.access, found.mva);
     let is_dma = found.writer.path == Path::Dma;
-    // A bus master wrote the word, bypassing the write buffer. The other bytes of the word may be old for other
-    // reasons.
+    // Whether a bus master wrote the whole word, bypassing the write buffer. If it wrote only some bytes, the other
+    // bytes may be old for other reasons.
     let by_master = is_dma && found.writer.whole;
     let is_filled_since = fill.is_some_and(|fill| {
         let is_after = fill.cycle > left || fill.cycle == left && !by_master;

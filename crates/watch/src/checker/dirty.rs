@@ -14,7 +14,7 @@ type Since = [Option<u64>; 2];
 pub(super) struct DirtyLine {
     /// MVA of the line's first byte.
     pub mva: u32,
-    /// Physical address of the line's memory. It comes from the first store to the line.
+    /// Physical address of the line's memory. The first store to the line sets this address.
     pub pa: u32,
     /// Core cycle in which the line became dirty.
     pub since: u64,

@@ -126,7 +126,7 @@ impl History {
         let line = mva.0 & !31;
         let is = |e: &&LineEvent| e.mva == line && e.movement == Movement::Fill(side);
         match self.fills[side as usize].get(slot(line)) {
-            // Another event at this index means that the fill has left the ring.
+            // If this index has another event, the fill has left the ring.
             Some((mva, at)) if *mva == line => self.events.get(*at).filter(is),
             // Another line took the slot.
             Some(_) => self.backwards().find(is),

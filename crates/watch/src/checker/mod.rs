@@ -49,7 +49,7 @@ use shadow::{Shadow, User};
 use std::collections::BTreeMap;
 use translations::{Number, Translations, Use};
 
-/// Maximum number of reports. Further causes are not reported.
+/// Maximum number of reports. Causes beyond this number are not reported.
 pub const REPORTS: usize = 10_000;
 /// Maximum number of calls of each kind in a report.
 const CALLS: usize = 16;
@@ -71,7 +71,7 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// Returns a checker for the RAM as it is now. Data that a loader put into RAM is coherent.
+    /// Returns a checker for the RAM as it is now. Data that a loader put into RAM counts as coherent.
     pub fn new(bus: &SystemBus) -> Checker {
         Checker {
             shadow: Shadow::new(bus.ram().words().to_vec(), bus.ram_base()),

@@ -40,7 +40,7 @@ const SEEN: u32 = 64;
 /// Maximum number of lines and entries that wait for a change of address space. Further lines and entries are not
 /// followed.
 const WAITING: usize = 4096;
-/// Maximum number of unfinished calls that allocate pages. A further call replaces the oldest.
+/// Maximum number of unfinished calls that allocate pages. If there are more, a new call replaces the oldest.
 const GIVING: usize = 32;
 /// Smallest and largest possible size of a `struct page`, in bytes.
 const MAPPED: [u32; 2] = [32, 128];
@@ -73,13 +73,15 @@ struct Left {
 #[derive(Clone, Default)]
 pub(super) struct Pages {
     known: Option<PageFunctions>,
-    /// Greatest common divisor of all offsets in the kernel's map, and the number of offsets.
+    /// Estimated size of a `struct page`: greatest common divisor of the offsets seen in the kernel's map. `seen`
+    /// counts them.
     bytes: u32,
     seen: u32,
     /// Unfinished calls that allocate pages, from all tasks and interrupts. Each has its return address, stack pointer
     /// and order.
     giving: Vec<(u32, u32, u32)>,
-    /// Bloom filter of the addresses at which a page may be freed or allocated. It is 0 if the functions are unknown.
+    /// Bloom filter of the addresses at which a page may be freed or allocated. The filter is 0 if the functions are
+    /// unknown.
     filter: u64,
     /// Last free of each page, by page number.
     freed: BTreeMap<u32, PageEvent>,
@@ -190,8 +192,8 @@ impl Checker {
         self.pages.follow(known);
     }
 
-    /// Follows an instruction that is about to be executed. At this instruction, a page may be freed or allocated, or
-    /// the address space may have changed.
+    /// Follows an instruction that is about to be executed. The instruction may free or allocate a page, or may be the
+    /// first in another address space.
     #[inline]
     pub(super) fn pages_at(&mut self, context: &Context, registers: &[u32; 16]) -> Reaction {
         let may_move = self.pages.filter & bit(context.pc) != 0;
@@ -265,7 +267,7 @@ impl Checker {
         }
         self.pages.looked = self.pages.looked.filter(|_| left.is_empty());
         self.pages.waiting.extend(left);
-        // This free was by the previous owner, so a later report must not show it.
+        // The previous owner did this free. Later reports must not show it.
         for page in first..first + count {
             self.pages.freed.remove(&page);
         }

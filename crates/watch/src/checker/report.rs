@@ -154,7 +154,7 @@ pub struct Trace {
     pub used: Vec<u32>,
     /// Callers of the writer.
     pub written: Vec<u32>,
-    /// Callers of the writer that had not returned when the data was used.
+    /// Callers of the writer that were still running when the data was used.
     pub running: Vec<u32>,
     /// Circumstances that may make the old data acceptable.
     pub circumstances: Circumstances,
@@ -164,10 +164,10 @@ pub struct Trace {
     pub given: Vec<Call>,
     /// Writers of the descriptors that map the addresses of access and writer.
     pub mapped: Vec<Mapped>,
-    /// Newest change of the address space since [`Trace::since`].
+    /// Last change of the address space after [`Trace::since`], if there was one.
     pub switched: Option<Switch>,
-    /// Core cycle from which the operation may have been missing. It is the cycle of the earliest of three events. The
-    /// events are the write of the newest value, the fill of the used line or TLB entry, and the mapping of the
+    /// Core cycle from which the operation may have been missing. This is the cycle of the earliest of three events.
+    /// The events are the write of the newest value, the fill of the used line or TLB entry, and the mapping of the
     /// addresses. If the used line holds other memory, `since` is the cycle of the fill.
     pub since: u64,
 }
@@ -186,7 +186,8 @@ pub struct Mapped {
 }
 
 impl Access {
-    /// Returns whether the core accessed the data. If not, there is no instruction, virtual address or call.
+    /// Returns whether the core accessed the data. Without an access by the core, the report has no instruction,
+    /// virtual address or call.
     pub fn is_by_core(self) -> bool {
         !matches!(self, Access::Dma { .. })
     }
@@ -248,7 +249,8 @@ impl Report {
             Newest::Overwritten(_) => 4,
             Newest::Replaced => 5,
         };
-        // An instruction fetched through a stale translation may access data through another stale translation.
+        // An instruction fetched through a stale translation may access data through another one. Each gets its own
+        // report.
         let fetched = u8::from(self.access == Access::Translation(Kind::Fetch)) << 3;
         let by_victim = matches!(self.access, Access::WriteBack { victim: true });
         // The access that happens to evict the line is unrelated to the cause.
@@ -389,8 +391,8 @@ fn remap(line: Mva) -> String {
 }
 
 /// Key of a pair of instructions: the kind of access and the state of the lines ([`super::Checker::pair`]), the
-/// accessing instruction, and the writer. For victims and for remains of pages, the accessing instruction is unrelated
-/// to the cause, so it is 0.
+/// accessing instruction, and the writer. For victims and for remains of pages, the key has 0 instead of the accessing
+/// instruction, which is unrelated to the cause.
 pub(super) type Pair = (u8, u32, u32);
 
 pub(super) fn pair(access: Access, pc: u32, writer: u32) -> Pair {

@@ -56,8 +56,8 @@ impl Writer {
 /// Number of words in one page of writers.
 const PAGE: usize = 1024;
 
-/// Returns a page without writers. The function needs 32 KB of stack. It is not inlined, because every caller would
-/// have to probe that stack.
+/// Returns a page without writers. The function needs 32 KB of stack. If it were inlined, every caller would have to
+/// probe 32 KB of stack.
 #[cold]
 #[inline(never)]
 fn unwritten() -> Box<[Writer; PAGE]> {
@@ -94,8 +94,8 @@ pub(super) struct User {
     pub access: (u8, u32),
     /// Callers and circumstances, as a hash.
     pub among: Among,
-    /// Whether the newest value is still in the dirty line that it was stored into. After the line has left the cache,
-    /// the use is another bug.
+    /// Whether the newest value is still in the dirty line that it was stored into. A use after the line has left the
+    /// cache is another bug.
     pub in_line: bool,
 }
 
@@ -115,7 +115,7 @@ pub(super) struct Shadow {
     writers: Vec<Option<Box<[Writer; PAGE]>>>,
     /// Words with a report since the last write to them.
     reported: Bits,
-    /// Reports of these words. Each instruction that uses such a word is a separate bug.
+    /// Reports of these words. Every instruction that uses such a word gets its own report.
     reports: BTreeMap<usize, Reports>,
     /// Words that a table walk has read.
     watched: Bits,

@@ -30,10 +30,10 @@ struct Entry {
     /// Descriptor of the first level and, for a page, of the second level.
     descriptors: [Descriptor; 2],
     levels: usize,
-    /// Table base of the last check, and the addresses of all descriptors read in checks under this table base. Tables
-    /// of another table base may have other descriptors with equal contents.
+    /// Table base of the last check, and the addresses of all descriptors read in checks under this table base. Another
+    /// table base may lead to other descriptors with equal contents.
     checked: (u32, Vec<u32>),
-    /// Users that got a report under that table base.
+    /// Users that got a report under the table base in `checked`.
     reported_to: BTreeSet<User>,
     /// Translation table base and core cycle of the fill.
     ttb: u32,
@@ -87,8 +87,8 @@ pub(super) enum Verdict {
     Same,
     /// The tables allow this access, but not every access that the entry allows.
     Less,
-    /// The access goes to another address, has other cache bits, or is forbidden. Contains the first descriptor that
-    /// differs, as the entry was made from it, and its newest value.
+    /// According to the tables, the access goes to another address, has other cache bits, or is forbidden. The fields
+    /// are the first descriptor that differs, as it was when the entry was made, and its newest value.
     Stale(Descriptor, u32),
 }
 
@@ -170,8 +170,8 @@ impl Translations {
     }
 
     /// If a page has several second-level descriptors, returns all their addresses. The descriptors must be equal,
-    /// because one entry covers the whole page. A write to any of them counts as a write to the descriptor that the
-    /// walk read.
+    /// because one entry covers the whole page. A write to one of these descriptors counts as a write to the descriptor
+    /// that the walk read.
     fn alike(&mut self, filled: Filled) -> Vec<u32> {
         let entry = self.entry(filled.number);
         let [(_, first), (at, _)] = entry.descriptors;
@@ -284,8 +284,8 @@ impl Translations {
             && now.cb == then.cb
             && now.allows(kind, privileged, dacr, sctlr)
         {
-            // The entry may be right under another table base. Therefore, every later use is checked, and a stale use
-            // is reported again.
+            // The entry may still be right under its other table base. Therefore, every later use is checked, and a
+            // stale use is reported again.
             entry.changed |= entry.ttb != ttb;
             return match gives_less(&now, &then, dacr, sctlr) {
                 false => Verdict::Same,
@@ -379,7 +379,7 @@ fn gives_less(now: &Mapping, then: &Mapping, dacr: u32, sctlr: u32) -> bool {
         then.allows(kind, privileged, dacr, sctlr) && !now.allows(kind, privileged, dacr, sctlr)
     };
     let all = [Kind::Read, Kind::Write];
-    // The core requests a translation once for each 4 KB.
+    // The core requests a translation once for each 4 KB, so only a page that is smaller than 4 KB counts as smaller.
     let pieces = now.bytes < then.bytes.min(4096);
     pieces || all.iter().any(|k| lost(*k, true) || lost(*k, false))
 }
@@ -421,7 +421,7 @@ mod tests {
         assert!(!translations.written(0x6000));
     }
 
-    /// An unlocked entry of XScale's TLB must not stay forever.
+    /// After the unlock, an entry of XScale's TLB must be removable again.
     #[test]
     fn an_unlocked_entry_is_removed_by_an_invalidate_of_all() {
         let (mut shadow, context) = (Shadow::new(vec![0; 0x4000], 0), Context::default());

@@ -3,7 +3,7 @@
 //!
 //! When execution reaches a function's first instruction, this is a call. When execution reaches the return address of
 //! a call, with the stack pointer of that call, this is a return. In all other cases, for instance after an exception,
-//! execution continues in the function's innermost call. If the function has no call, one begins.
+//! execution continues in the function's innermost call. If the function has no call, a call begins.
 
 use super::functions::Function;
 use super::table::Table;
@@ -21,8 +21,7 @@ const DEEPEST: usize = 256;
 const STACK: u32 = 0x2000;
 /// Stands for an unknown return address of a frame. No instruction has an odd address.
 const NOWHERE: u32 = 1;
-/// Bit that marks a root in the key of a call. The rest of the key is then the number of the place instead of the
-/// caller.
+/// Bit that marks a root in the key of a call. In the key of a root, the number of the place replaces the caller.
 const ROOT: u64 = 1 << 31;
 
 /// All calls of a function by one chain of callers, in one task or interrupt.
@@ -73,12 +72,12 @@ fn stack_of(pointer: u32) -> u32 {
 #[derive(Clone, Debug)]
 pub(super) struct Calls {
     calls: Vec<Call>,
-    /// By caller and function: number of the call plus 1; 0 if there is no call.
+    /// For each caller and function: the number of the call plus 1, or 0 if there is no call.
     of: Table<u32>,
     /// The current place: its number in the ledger, and an owner in it.
     place: (usize, Owner),
     frames: Vec<Frame>,
-    /// Frames of tasks that do not run.
+    /// Frames of the tasks that are not running.
     stacks: BTreeMap<TaskId, Vec<Frame>>,
     /// Frames of interrupted code, the outermost first.
     interrupted: Vec<Vec<Frame>>,
@@ -128,8 +127,8 @@ impl Calls {
         self.ahead = Some((function, [0; Cause::COUNT]));
     }
 
-    /// Charges a fetch that was not executed. The charge goes to user land, to the caller to which execution would have
-    /// returned, or to the function that would have been called.
+    /// Charges the fetch of an instruction that was not executed. The charge goes to user land, to the caller to which
+    /// execution would have returned, or to the function that would have been called.
     fn charge_ahead(&mut self) {
         if let Some((function, spent)) = self.ahead.take() {
             let of_function = |frame: &&Frame| frame.function == function;
@@ -182,7 +181,7 @@ impl Calls {
         });
     }
 
-    /// Continues in the innermost frame if it belongs to that function. Otherwise, pushes a frame.
+    /// Continues in the innermost frame if that frame belongs to `function`. Otherwise, pushes a frame for `function`.
     fn go_on_in(&mut self, function: Function, stack: u32) {
         if self.frames.last().map(|frame| frame.function) != Some(function) {
             self.push(function, NOWHERE, stack);
@@ -213,8 +212,8 @@ impl Calls {
         let frames = &mut self.frames;
         let returns = |f: &Frame| f.back == to.pc && f.stack == to.stack;
         let is_here = |f: &Frame| match to.first {
-            // An exception may return to the function's first instruction. This return is not a new call. It is
-            // recognised by an equal function, return address and stack pointer.
+            // An exception may return to the function's first instruction. This return is not a new call. The signs of
+            // such a return are an equal function, return address and stack pointer.
             true => (f.function, f.back, f.stack) == (to.function, to.link, to.stack),
             false => f.function == to.function && f.stack >= to.stack,
         };
@@ -236,7 +235,7 @@ impl Calls {
             while frames.last().is_some_and(returns) {
                 frames.pop();
             }
-            // Frames above may have begun in the middle of their function.
+            // Frames above this frame may belong to calls that began in the middle of their function.
             let is_it = |f: &Frame| f.function == to.function && f.stack >= to.stack;
             if let Some(same) = frames.iter().rposition(is_it) {
                 frames.truncate(same + 1);
@@ -264,8 +263,8 @@ impl Calls {
         self.go_on_in(Function::USER, u32::MAX);
     }
 
-    /// Ends an interrupt, and returns the interrupted call. The exit code of the interrupt becomes a callee of that
-    /// call.
+    /// Ends an interrupt, and returns the interrupted call. The interrupt's exit code counts as a callee of the
+    /// interrupted call.
     pub fn interrupt_ended(&mut self) -> Option<CallId> {
         self.charge_ahead();
         let mut frames = self.interrupted.pop().unwrap_or_default();
@@ -288,7 +287,7 @@ impl Calls {
         }
     }
 
-    /// Changes the owner of cycles. The open frames continue as calls of the new place.
+    /// Changes the owner of cycles. From now on, the open frames count as calls of the new place.
     pub fn take_place(&mut self, place: (usize, Owner)) {
         self.charge_ahead();
         self.place = place;
@@ -302,7 +301,7 @@ impl Calls {
         };
     }
 
-    /// Continues in this function after a change of place.
+    /// Stays in this function after a change of place.
     pub fn stay(&mut self, function: Function, stack: u32) {
         self.go_on_in(function, stack);
     }

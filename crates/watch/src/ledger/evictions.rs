@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the code that evicted a line or translation, when the line or translation is missed.
+//! For each miss of a line or translation, finds the code that evicted the line or translation.
 
 use super::CellId;
 use super::switches::SwitchId;
@@ -107,8 +107,8 @@ pub struct Settled {
     pub cycles: u64,
     /// Call of the scheduler during which the line or translation was evicted.
     pub switch: SwitchId,
-    /// Whether a PLD began to fill the line, so that the miss is already counted. If so, the cycles are only the wait
-    /// for the rest of the fill.
+    /// Whether a PLD began to fill the line, so that the miss is already counted. In this case, the cycles are only the
+    /// wait for the rest of the fill.
     pub counted: bool,
 }
 
@@ -138,7 +138,7 @@ impl Settled {
 /// The history of a line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
-    /// Cycle of the last fill. It is 0 if the ledger has seen no fill.
+    /// Cycle of the last fill. The cycle is 0 if the ledger has seen no fill.
     filled: u64,
     /// Eviction before the last fill.
     before: Option<Eviction>,
@@ -158,7 +158,7 @@ impl Line {
 
     /// Returns how the line was evicted, if it is absent. `all` is the last invalidation of the whole cache.
     fn eviction(&self, all: Option<(u64, Eviction)>) -> Option<Eviction> {
-        // A line that was evicted without a fill was present before the ledger began to observe.
+        // A line with an eviction but no fill was already present when the ledger began to observe.
         let known = self.filled > 0 || self.eviction.is_some();
         let since = |(at, _): &(u64, Eviction)| known && *at >= self.filled;
         self.eviction
@@ -261,8 +261,9 @@ impl Lost {
         self.waiting.is_some()
     }
 
-    /// Adds cycles to the last miss. The cycles of a miss are its own wait and the waits for writes just before it.
-    /// Returns whether all cycles of the miss are known. Later waits of the instruction do not belong to the miss.
+    /// Adds cycles to the last miss. The cycles of a miss include the miss's own wait and the waits for writes just
+    /// before the miss. Returns whether all cycles of the miss are known. Later waits of the instruction do not belong
+    /// to the miss.
     #[inline]
     pub(super) fn spent(&mut self, cause: Cause, cycles: i64) -> bool {
         let Some(waiting) = &mut self.waiting else {

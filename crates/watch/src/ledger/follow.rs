@@ -157,7 +157,7 @@ impl Ledger {
         if task != self.task {
             let line = self.interrupts.last().map(|(line, _)| *line);
             match line {
-                // In an interrupt with an unknown line, the cause of the wake-up is unknown.
+                // If the interrupt's line is unknown, the cause of the wake-up is unknown, too.
                 Some(None) => {}
                 line => self.wakes.woken(cycle, task, line.flatten(), self.task),
             }
@@ -304,7 +304,7 @@ impl Observer for Ledger {
             self.trace
                 .note(context.cycle, self.now, StepKind::Masked(self.masked));
         }
-        // If this fetch missed, `now` may already belong to the function of this instruction.
+        // If the fetch of this instruction missed, `now` may already belong to the instruction's function.
         if context.pc.wrapping_sub(self.from) >= self.bytes || self.ahead {
             self.ahead = false;
             return self.arrived(context, registers);

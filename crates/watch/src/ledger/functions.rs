@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Functions by address.
 
-/// Maximum length of a function, in bytes. It limits the last function of a kernel: an address beyond this length
-/// belongs to no function.
+/// Maximum length of a function, in bytes. The last function of a kernel has no successor that ends it, so this length
+/// ends it. Addresses beyond belong to no function.
 const LONGEST: u32 = 0x1_0000;
 
 /// A function of a kernel, or code without a known function.

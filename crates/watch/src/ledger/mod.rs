@@ -107,7 +107,7 @@ pub struct Owner {
 pub struct Cell {
     /// The owner.
     pub owner: Owner,
-    /// Signed, because refunds can exceed the charges for a moment.
+    /// The values are signed, because refunds can exceed the charges for a moment.
     spent: [i64; Cause::COUNT],
 }
 
@@ -254,7 +254,7 @@ impl Ledger {
         self.trace.set_on(true);
     }
 
-    /// Returns the calls, callers before callees. Their sum of cycles equals the sum over the cells.
+    /// Returns the calls, callers before callees. The sum of cycles over the calls equals the sum over the cells.
     pub fn calls(&self) -> &[Call] {
         self.calls.all()
     }

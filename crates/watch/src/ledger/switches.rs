@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Task switches. The direct cost is the time from the scheduler's entry to the first user instruction. The indirect
-//! cost is later misses of lines and translations that the switch evicted.
+//! cost is the cost of later misses of lines and translations that the switch evicted.
 
 use super::evictions::{Kind, MissCause, Missed, Settled};
 use super::{Cycles, TaskId};
@@ -10,7 +10,7 @@ use arm::Cause;
 const KEPT: usize = 1 << 20;
 const NO_SWITCH: u32 = u32::MAX;
 
-/// Number of a call of the scheduler, or no call.
+/// Number of a call of the scheduler. [`SwitchId::NONE`] stands for no call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchId(u32);
 
@@ -56,7 +56,7 @@ pub struct Switches {
     of_entry: Vec<u32>,
     /// Cycle and charges at the last call of the scheduler. `None` after execution has reached user land.
     begun: Option<(u64, [i64; Cause::COUNT])>,
-    /// Whether the last call of the scheduler switched tasks. If so, the switch is the last of `all`.
+    /// Whether the last call of the scheduler switched tasks. In this case, the switch is the last of `all`.
     open: bool,
     timed: bool,
 }
@@ -127,7 +127,7 @@ impl Switches {
             Kind::Translation => 2,
             Kind::Store => 3,
         };
-        // The scheduler may have been called without a switch.
+        // A call of the scheduler need not switch tasks.
         let found = self.of_entry[settled.switch.0 as usize - 1];
         if let Some(switch) = self.all.get_mut(found as usize) {
             switch.indirect[kind].add(settled);

@@ -53,7 +53,7 @@ fn every_miss_but_the_first_has_an_evictor() {
     let plain = cached("sam9263", STORE);
     let mut watched = plain.observed_by(ledger());
     watched.run_for(Duration::from_millis(2));
-    // Accesses the same lines again. Later lines have replaced them.
+    // Accesses again the lines that later lines have replaced.
     watched.cpu_mut().set_register(6, 0);
     watched.run_for(Duration::from_millis(2));
     let fills = watched.counters().dcache_fills;
@@ -183,7 +183,7 @@ fn transfers_of_a_bus_master_are_counted_and_the_sums_equal_the_clock() {
     assert!(masters.cycles > 2 * 4096);
     let total: u64 = watched.observer().total().iter().sum();
     assert_eq!(total, watched.now() - begun);
-    // The core executed fewer instructions in this time.
+    // With transfers on the bus, the core executed fewer instructions in an equal time.
     let (with, without) = (watched.counters(), alone.counters());
     assert!(with.instructions < without.instructions);
 }

@@ -7,7 +7,7 @@ use arm::Mva;
 
 /// Maximum number of steps kept.
 const KEPT: usize = 1 << 20;
-/// If there are more steps than this number, the trace drops steps that no latency needs.
+/// With more steps than this number, the trace drops the steps that no latency needs.
 const OLD: usize = 1 << 16;
 
 /// Kind of a step.

@@ -68,7 +68,7 @@ pub struct Sample {
     pub masked: Option<Masked>,
     /// When the task was woken.
     pub woken: u64,
-    /// Interrupted code that continued before it called the scheduler. `None` if the interrupt itself called the
+    /// Code that continued after the interrupt until it called the scheduler. `None` if the interrupt itself called the
     /// scheduler.
     pub kept_on: Option<KeptOn>,
     /// When the task was switched to.
@@ -77,7 +77,7 @@ pub struct Sample {
     pub user: u64,
     /// Cycles from the rise to user land, by cause.
     pub causes: Cycles,
-    /// Functions that execution visited in this time, ascending, if the trace keeps any steps.
+    /// Functions visited between the rise and user land, ascending. Empty if the trace keeps no steps.
     pub visited: Vec<Function>,
     /// Steps since the rise, if the trace keeps them.
     pub steps: Vec<Step>,
@@ -184,7 +184,7 @@ impl Wakes {
 
     /// Records a switch between tasks.
     pub(super) fn switched(&mut self, cycle: u64, (from, to): (TaskId, TaskId)) {
-        // A kernel task has done its work when it is switched out.
+        // A kernel task that is switched out has done its work.
         if self
             .under_way
             .get(&from)
@@ -197,7 +197,7 @@ impl Wakes {
         }
     }
 
-    /// Records that the running task reaches user land. Returns the sample that this ends.
+    /// Records that the running task reaches user land. If this ends a sample, returns the sample's index.
     pub(super) fn in_user_land(&mut self, cycle: u64, task: TaskId, sum: &Sum) -> Option<usize> {
         if self.under_way.get(&task)?.switched.is_none() || self.samples.len() == KEPT {
             return None;

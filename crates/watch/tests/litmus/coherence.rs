@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The coherence checker on the litmus programs. If maintenance is complete, the checker must be silent. If maintenance
-//! is missing, the checker must give exactly the expected report.
+//! Runs the litmus programs under the coherence checker. If maintenance is complete, the checker must be silent. If
+//! maintenance is missing, the checker must give exactly the expected report.
 //!
 //! An expected report has two lines. The first line has the kind, the label and address of the access, the label and
 //! address of the writer, and the place of the newest data. The second line has the operation needed.
@@ -135,7 +135,7 @@ pub fn a_read_through_another_address_needs_a_clean_before() {
         by store_reaches_the_other_address.write at 0x70200000, dirty at 0x70200000";
     let needed = "clean the D-cache line at MVA 0x70200000 (c7,c10,1) before the line at MVA \
         0x80200000 is filled";
-    // Another instruction reads this word, and gets a report too.
+    // A second instruction reads this word, so it gets a report, too.
     let past = "stale-read: store_reaches_the_other_address.past+0x4 at 0x40200000, got 0x1, not 0x2 \
         by store_reaches_the_other_address.write at 0x70200000, dirty at 0x70200000";
     let needed_there =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests that observing changes nothing, and that a board without an observer has no cost.
+//! Tests that an observer changes nothing, and that a board without an observer has no observer code.
 
 use crate::rig::Rig;
 use arm::Bus as _;

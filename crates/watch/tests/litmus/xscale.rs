@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Litmus tests on XScale. They leave out tests of features that XScale does not have: ways and entries locked by a
-//! register, test and clean, random victims, a fault status of fetches, and a unified TLB. They also leave out tests of
-//! reports that name other program places on XScale.
+//! register, test and clean, random victims, a fault status of fetches, and a unified TLB. Tests whose reports name
+//! other program places on XScale are also left out.
 
 use crate::rig::on_xscale;
 

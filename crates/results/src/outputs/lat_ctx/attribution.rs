@@ -2,8 +2,8 @@
 //! Splits the cycles of a switch into terms, from the core's counters.
 //!
 //! The counters run while the guest holds a pin high, which it does during the timed sections of the ring and of the
-//! overhead. A term of a switch is (ring per hop) minus (overhead per hop). A term may be negative, because the
-//! overhead reads all arrays from one task and may wait longer than the ring.
+//! overhead. A term of a switch is the ring's value per hop, minus the overhead's value per hop. A term may be
+//! negative, because the overhead reads all arrays from one task and may wait longer than the ring.
 
 use serde::Serialize;
 

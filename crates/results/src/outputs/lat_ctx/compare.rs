@@ -16,9 +16,9 @@ use crate::figures::warnings::Warnings;
 use crate::runs::point::Place;
 use crate::runs::run::Run;
 
-/// Range of the overhead's samples, as a share of their median. A larger range gives a warning.
+/// Largest range of the overhead's samples that gives no warning, as a share of their median.
 const OVERHEAD_SPREAD: f64 = 0.05;
-/// Difference between the guest's clock and the pins' edges, as a share. A larger difference gives a warning.
+/// Largest difference between the guest's clock and the pins' edges that gives no warning, as a share.
 const CLOCK_DISAGREEMENT: f64 = 0.02;
 /// Mode of rings of threads.
 const THREAD: &str = "thread";
@@ -76,7 +76,7 @@ pub struct Against {
     pub tasks: u32,
     /// Time of a switch between processes, divided by the first kernel's time.
     pub to_base: f64,
-    /// Time of a switch between processes, divided by this kernel's time of a switch between threads.
+    /// Time of a switch between processes, divided by the time of a switch between threads. Both are this kernel's.
     pub to_threads: f64,
 }
 
@@ -271,7 +271,7 @@ fn alone_beside(threads: &[Ring], first: &[&Row]) -> Option<Alone> {
     })
 }
 
-/// Returns the samples of one seed, or the medians of several seeds, in microseconds.
+/// Returns the values behind a figure, in microseconds: the samples if there is one seed, otherwise the seeds' medians.
 fn repetitions_us(rings: &[Ring], times: fn(&LatCtx) -> &Vec<f64>) -> Vec<f64> {
     let us = |ring: &Ring| times(&ring.guest).iter().map(|ns| ns / 1e3).collect();
     statistics::repetitions(&rings.iter().map(us).collect::<Vec<_>>())
@@ -316,7 +316,7 @@ fn explain(row: &Row, terms: &Terms, board: &BoardEnvelope, assumed_lines: f64) 
     )
 }
 
-/// A term: measured time and envelope's time in microseconds, and an explanation.
+/// A term: its measured time, its time in the envelope (both in microseconds), and an explanation.
 type Explained = (f64, f64, String);
 
 fn explained_terms(

@@ -89,7 +89,7 @@ struct LatCtx {
     size_kb: u32,
     /// Number of rounds per timed section.
     rounds: u32,
-    /// Time of the work of a hop without a switch.
+    /// Time of a hop's work without the switch.
     overhead_ns: Vec<f64>,
     /// Time of a hop in the ring.
     hop_ns: Vec<f64>,

@@ -85,8 +85,8 @@ fn board_parts(experiment: &str, board: &str, rows: &[&Row]) -> Result<Vec<Part>
     Ok(parts)
 }
 
-/// Draws the cycles of a switch by cause, for the first two kernels at both ends of the axes. Also draws, for all rows,
-/// the cycles of changing the address space by cause.
+/// Draws the cycles of a switch by cause, for the smallest and the largest ring of the first two kernels. Also draws,
+/// for all rows, the cycles of changing the address space by cause.
 fn where_it_goes(experiment: &str, board: &str, rows: &[&Row]) -> Result<Vec<Part>> {
     let ring = |row: &Row| (row.size_kb, row.tasks);
     let ends = [

@@ -9,7 +9,8 @@ use crate::render::grid::{Grid, wrapped};
 use crate::runs::point::short_kernel;
 use base::distinct::distinct;
 
-/// Makes the text. For each board, it has the times of switches and their cycles by cause. The envelope follows.
+/// Makes the text. For each board, the text has the times of switches, and the cycles of switches by cause. The
+/// envelope comes last.
 pub fn text(comparison: &Comparison) -> String {
     let mut text = String::new();
     for board in boards(comparison) {
@@ -127,7 +128,7 @@ fn switch_table(rows: &[&Row]) -> Grid {
     table
 }
 
-/// Makes a table of the ends of the axes for each kernel. The report has all rows.
+/// Makes a table for each kernel's smallest and largest sizes and numbers of tasks. The report has all rows.
 fn cycles_table(rows: &[&Row]) -> Grid {
     let mut headings = vec!["kernel", "KB", "tasks", "all"];
     headings.extend(attribution::headings());
@@ -165,7 +166,7 @@ fn cycles_table(rows: &[&Row]) -> Grid {
     table
 }
 
-/// Compares the ends of the axes with the envelope. `--json` has all rows.
+/// Compares the first and the last row of each board with the envelope. `--json` has all rows.
 fn envelope_text(comparison: &Comparison) -> String {
     let mut text = String::new();
     for board in boards(comparison) {

@@ -93,7 +93,7 @@ fn a_copy_of_memory_in_no_line_is_not_reported() {
     let mut machine = board();
     copy(&mut machine, [UNUSED, UNUSED + 0x1_0000, 1024]);
     assert_eq!(reported(&machine), []);
-    // Data from the device is the newest data for the device too.
+    // The device reads the data that it wrote. This data is the newest data.
     copy(&mut machine, [UNUSED + 0x1_0000, UNUSED, 1024]);
     assert_eq!(reported(&machine), []);
 }
@@ -168,7 +168,8 @@ fn a_device_began_no_call_before_the_write() {
 fn a_device_has_no_page_tables() {
     let mut script = Scripted::new(&[]);
     let base = script.bus.ram_base();
-    // Ordinary data at physical address 8 that looks like a coarse first-level descriptor, and data at 0x5000.
+    // Ordinary data that a page-table walk would take for descriptors: for a coarse table at physical address 8, and
+    // for a page at 0x5000.
     script.puts(FUNCTION, base + 8, 0x5000 | 0x11);
     script.puts(FUNCTION, base + 0x5000, 0x0020_0ffe);
     let store = Event::Store {
@@ -222,7 +223,7 @@ fn calls_with_small_numbers_are_not_calls_with_an_address_of_a_devices_data() {
     };
     script.send(FUNCTION, fill);
     script.transfers(2, 0, &[7; 8], true);
-    // The function's arguments are 0.
+    // All arguments of the function are 0.
     script.called(CALLERS[0], |script| script.loaded(0, FUNCTION + 4));
     let (report, _) = script.checker.reports().next().unwrap();
     assert_eq!(report.kind, ReportKind::StaleAfterDma);
@@ -252,7 +253,7 @@ fn the_history_of_a_devices_data_has_no_events_of_the_line_at_0() {
     );
 }
 
-/// An invalidate loses 64 words. Their differences hide a later, different bug with the same writer.
+/// An invalidate loses 64 words. A later, different bug has the same writer, and must still be reported.
 #[test]
 fn another_missing_operation_of_the_same_writer_is_reported_after_many_words() {
     let mut script = Scripted::new(&[]);
@@ -268,7 +269,7 @@ fn another_missing_operation_of_the_same_writer_is_reported_after_many_words() {
         script.send(FUNCTION + 8, lost);
         script.transfers(1000 + u64::from(n), 64 * n, &[0; 8], false);
     }
-    // The function then writes to an uncached page, and the write buffer is not drained.
+    // The function then writes to an uncached page. Nothing drains the write buffer.
     script.puts(FUNCTION, base + 0x10_0000, 7);
     script.transfers(2000, 0x10_0000, &[0; 8], false);
     let all: Vec<_> = script.checker.reports().map(|(r, n)| (r.kind, n)).collect();
@@ -316,7 +317,7 @@ fn a_store_in_the_write_buffer_that_lands_on_a_devices_data() {
 }
 
 /// Returns whether the report says that a pending write from the write buffer replaced the device's newer data. The
-/// checker makes such a report only when something uses the word.
+/// checker makes this report only if the word is used.
 fn is_of_a_pending_write(report: &Report) -> bool {
     report.kind == ReportKind::OldOverNewer
         && report
@@ -366,7 +367,7 @@ fn a_line_that_makes_room_while_a_device_writes_is_named() {
     assert!(reports.into_iter().all(is_of_a_pending_write));
 }
 
-/// The device moves the section of the program or of its data.
+/// The device changes the descriptor of the program's section, or of its data's section, to another address.
 #[test]
 fn a_descriptor_that_a_device_writes_makes_entries_stale() {
     for (board, section) in [

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A checker that receives events written by hand. The tests are regression tests for bugs that an adversarial review
-//! proved with this checker.
+//! found and proved with scripted events.
 
 use crate::checker::Checker;
 use arm::{Context, Event, Kind, Mva, Pa, Side, TlbSide, Width};
@@ -207,8 +207,8 @@ fn each_descriptor_of_a_large_page_counts() {
     }
 }
 
-/// The first-level table is outside RAM. The second-level table is in RAM. A descriptor in it is written again with an
-/// equal value.
+/// The first-level table is outside RAM, and the second-level table is in RAM. A descriptor in the second-level table
+/// is written again with an equal value.
 #[test]
 fn tables_outside_ram_are_not_reported() {
     let mut script = Scripted::new(&[]);

@@ -73,7 +73,7 @@ fn owner(task: TaskId, interrupt: Option<Option<u32>>) -> Owner {
     }
 }
 
-/// Returns the chain of these functions.
+/// Returns the chain of calls with these function numbers, outermost first.
 fn chain<const N: usize>(numbers: [usize; N]) -> Vec<Option<usize>> {
     numbers.map(Some).to_vec()
 }
@@ -99,7 +99,7 @@ fn calls_returns_and_jumps_at_the_end_are_followed() {
         from_user(chain([1, 2, 3, 4]))
     );
     assert_eq!(f.at(inside(2), stack - 32, 0), from_user(chain([1, 2])));
-    // 2 calls 3 again, and 3 returns without a jump. Both calls count as one.
+    // 2 calls 3 again, and 3 returns without a jump. Both calls of 3 by 2 belong to one `Call`.
     let at = f.at(entry(3), stack - 32, inside(2) + 8);
     assert_eq!(at, from_user(chain([1, 2, 3])));
     assert_eq!(f.calls.all()[f.calls.now() as usize].count, 2);

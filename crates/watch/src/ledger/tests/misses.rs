@@ -129,7 +129,7 @@ fn a_store_is_not_charged_the_waits_of_a_faulting_walk() {
 fn a_store_is_not_charged_the_waits_of_the_next_uncached_fetch() {
     let mut code = AT_2_MB.to_vec();
     for n in 0..40 {
-        // str r0, [r1, #n * 32]; and a branch to the next instruction, which needs a fetch.
+        // `str r0, [r1, #n * 32]`, then a branch to the next instruction, which must be fetched.
         code.extend([0xe581_0000 | (n * 32), 0xeaff_ffff]);
     }
     for n in 0..8 {
@@ -301,7 +301,7 @@ fn a_locked_translation_survives_an_invalidate_of_all() {
     );
 }
 
-/// Regression test: XScale's unlock sent no event.
+/// Regression test: XScale's unlock operation sent no event.
 #[test]
 fn an_unlocked_translation_is_evicted_by_an_invalidate_of_all() {
     for unlocks in [false, true] {
@@ -333,7 +333,8 @@ fn of_data((missed, counters): (Vec<(Miss, Missed)>, Counters)) -> (u64, u64) {
 fn a_miss_is_not_charged_later_waits_of_its_instruction() {
     // ldmia r1, {r3-r5, r8-r12}: four words miss, and four words are in an uncached page.
     let reads_past = at_3_mb(&[0xe891_1f38], true);
-    // Buffered stores strb r0, [r2, #n * 64]; sub r7, r7, #64; swp r3, r0, [r7], which waits for the write buffer.
+    // Buffered stores `strb r0, [r2, #n * 64]`, then `sub r7, r7, #64` and `swp r3, r0, [r7]`. The swp waits for the
+    // write buffer.
     let mut drains = at_3_mb(&[], true);
     drains.extend((0..4).map(|n| 0xe5c2_0000 | (n * 64)));
     drains.extend([0xe247_7040, 0xe107_3090]);

@@ -6,8 +6,8 @@ use super::model::{Model, half, lane};
 use super::words::{Author, Finding, Place, Route};
 use arm::{Context, Side, Width};
 
-/// A line of the D-cache. A clean line may have been replaced without an event. Then it is filled again before its next
-/// use.
+/// A line of the D-cache. A clean line may have been replaced without an event. A replaced line is filled again before
+/// its next use.
 #[derive(Clone)]
 pub struct Line {
     pub pa: u32,
@@ -130,8 +130,9 @@ impl Model {
         };
         let newest = word.newest();
         word.memory = value;
-        // This write-back loses nothing if the newest value is in another line or already lost. If the newest value
-        // went to this line but the line holds another value, a store for other memory has replaced the newest value.
+        // This write-back loses nothing if the newest value is in another line or already lost. If the newest value was
+        // stored into this line but the line now holds another value, a store for other memory has replaced the newest
+        // value.
         let place = word.last().place;
         if newest == value {
             // This write-back restores the newest value, even if it was lost.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The model's TLB: the descriptors of each entry, and the mapping in the tables at each use.
+//! The model's TLB. It keeps each entry's descriptors. At each use, it compares the entry with the tables.
 
 use super::model::Model;
 use super::tables::{Page, Read, follow};
@@ -119,7 +119,7 @@ impl Model {
     pub fn tlb_filled(&mut self, ttb: u32, number: Number, locked: bool) {
         let made_from = core::mem::take(&mut self.walked);
         let old = |(at, value): &(u32, u32)| self.newest(*at).is_some_and(|new| new != *value);
-        // An old descriptor is reported at the walk that read it.
+        // An old descriptor gets its report at the walk that read the descriptor.
         let reported = Reported {
             ttb,
             by_walk: made_from.iter().any(old),

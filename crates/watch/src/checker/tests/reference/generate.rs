@@ -299,7 +299,7 @@ impl Generator {
         let value = match self.below(20) {
             0 => 0,
             2 if window != 4 => small(data, 0, cb) | self.below(256) << 4,
-            // Avoids pages with several descriptors, because all of these descriptors would have to be equal.
+            // Avoids pages with several descriptors, because a page's descriptors must be equal.
             _ if window == 4 => tiny(self.below(4 * PAGES), ap, cb),
             _ => small(data, ap, cb),
         };
@@ -478,7 +478,7 @@ impl Generator {
     }
 }
 
-/// Returns the operation in user mode, or in privileged mode.
+/// Returns the operation with its mode changed: user mode if `user` is set, otherwise privileged mode.
 fn as_user(op: &Op, user: bool) -> Op {
     match *op {
         Op::Do(slot, r0, r1, _) => Op::Do(slot, r0, r1, user),

@@ -11,9 +11,9 @@ pub const TABLES: [u32; 2] = [0x4000, 0x8000];
 /// Two coarse tables and a fine table.
 pub const COARSE: [u32; 2] = [0xc000, 0xc400];
 pub const FINE: u32 = 0xd000;
-/// The instructions of [`INSTRUCTIONS`].
+/// Address of the instructions in [`INSTRUCTIONS`].
 pub const CODE: u32 = 0x1_0000;
-/// Pages of data: address and number.
+/// Address of the data pages, and their number.
 pub const DATA: u32 = 0x2_0000;
 pub const PAGES: u32 = 4;
 
@@ -32,7 +32,8 @@ pub const WINDOWS: [u32; 5] = [0, 0x0200_0000, 0x0400_0000, 0x9000_0000, 0x9100_
 /// Control register with MMU and caches on, without the bits that the core always sets.
 pub const CONTROL: u32 = 0x1005;
 
-/// Returns an instruction without effect on memory: `mov r2, #n`, and harmless Thumb instructions in its halves.
+/// Returns a word that is harmless as code. As A32 code, it moves a constant to r2 or r3. As Thumb code, its halves are
+/// a move or an addition of a constant to r0, and a branch.
 pub fn data_word(n: u32) -> u32 {
     0xe3a0_2000 | (n & 0x100) << 12 | (n & 0x200) << 3 | n & 0xff
 }

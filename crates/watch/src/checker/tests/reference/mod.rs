@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The checker against a reference model. Random programs run, and both must agree on the reports of every event.
+//! Compares the checker with a reference model. Random programs run, and for every event both must give the same
+//! reports.
 //!
 //! Environment variables (`cargo xtask fuzz --checker` sets them):
 //!

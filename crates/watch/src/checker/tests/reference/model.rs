@@ -3,9 +3,9 @@
 //! each write. The model is small and slow, and shares only the events with the checker.
 //!
 //! The model keeps every write to a word of memory, with its author and the place of its data. The data is in a dirty
-//! line, in memory (or in the write buffer), or lost. Lines hold words. The model compares every value from a line,
-//! from memory or from the tables with the newest value, byte by byte. The place of the newest write determines the
-//! kind of report, as in the table in `docs/use/COHERENCE.md`.
+//! line, in memory (or in the write buffer), or lost. The model compares every value from a line, from memory or from
+//! the tables with the newest value, byte by byte. The place of the newest write determines the kind of report, as in
+//! the table in `docs/use/COHERENCE.md`.
 
 use super::copies::{Code, Line};
 use super::entries::Entry;
@@ -27,7 +27,7 @@ pub struct Model {
     /// Memory that the prefetch buffer was filled from.
     pub(super) prefetched: Option<Code>,
     pub(super) tlb: HashMap<Number, Entry>,
-    /// For each 4 KB of addresses, the last entry that translated one of them.
+    /// For each 4 KB of addresses, the last TLB entry that translated an address in it.
     pub(super) used: BTreeMap<u32, Number>,
     /// Descriptors read by the current walk.
     pub(super) walked: Read,
@@ -35,7 +35,8 @@ pub struct Model {
     /// Instruction and process of the current event.
     pub(super) pc: u32,
     pub(super) process: (u32, u32),
-    /// Address of the instruction that caused the event. It differs from `pc` if events have invented addresses.
+    /// Address of the instruction that caused the event. This address differs from `pc` if events have invented
+    /// addresses.
     pub instruction: u32,
     pub(super) findings: Vec<Finding>,
     /// Behaviour of the core that this model cannot explain.
@@ -72,7 +73,7 @@ impl Model {
         }
     }
 
-    /// Returns the word in memory at the start.
+    /// Returns the word that was in memory at address `at` at the start.
     pub(super) fn loaded_at(&self, at: u32) -> Option<u32> {
         self.ram.get(at as usize / 4).copied()
     }

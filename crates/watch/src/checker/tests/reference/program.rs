@@ -88,8 +88,8 @@ pub struct Program {
     pub seed: u32,
     /// Whether victims are late.
     pub late: bool,
-    /// Whether instructions keep their addresses, so that an instruction may repeat. If not, each event has an invented
-    /// address. Then no earlier report hides a later report.
+    /// Whether an instruction has the same address each time it runs, so that the checker can recognise a repeated
+    /// report. Otherwise, each event has an invented address, so no report hides a later report.
     pub alike: bool,
     pub ops: Vec<Op>,
 }

@@ -22,7 +22,8 @@ pub type Tally = BTreeMap<&'static str, u64>;
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub op: usize,
-    /// Short form of both answers. If the reference cannot explain the core's behaviour, it is a note instead.
+    /// Short form of the reports of checker and reference. If the reference cannot explain the core's behaviour, this
+    /// is a note instead.
     pub sort: String,
     pub text: String,
 }
@@ -31,7 +32,8 @@ pub struct Failure {
 struct Both {
     checker: Checker,
     model: Model,
-    /// Numbers of instructions and events, if each needs its own address.
+    /// Numbers of instructions and events so far, to invent an address for each. `None` if instructions keep their
+    /// addresses.
     numbers: Option<(u32, u32)>,
     tally: Tally,
     /// First difference: short form and full text.

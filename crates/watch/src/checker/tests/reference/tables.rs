@@ -46,7 +46,7 @@ fn descend(ttb: u32, mva: u32, get: &mut impl FnMut(u32) -> Option<u32>) -> Opti
         _ => return None,
     };
     let second = get(at)?;
-    // Log2 of the page's size, and the quarter of the page, which has its own permissions.
+    // Log2 of the page's size, and the accessed quarter of the page. Each quarter has its own permissions.
     let (bits, quarter) = match second & 3 {
         1 => (16, mva >> 14 & 3),
         2 => (12, mva >> 10 & 3),

@@ -103,8 +103,8 @@ pub struct Word {
     pub writes: Vec<Write>,
     /// Value in memory once the write buffer is empty.
     pub memory: u32,
-    /// Users with a report since the last write. For each user: whether the newest value was still in its line at the
-    /// report.
+    /// Users with a report since the last write. The flag says whether the newest value was still in its line at the
+    /// time of the report.
     pub reported_to: Vec<(User, bool)>,
     /// Whether the loss of the newest value by a write-back was reported.
     pub loss_reported: bool,
