@@ -22,7 +22,7 @@ pub fn load(name: &str) -> Result<(BoardSpec, String)> {
     Ok((board, hash))
 }
 
-/// Returns every number of the board with the name or file `name`, each with its limits.
+/// Returns all numbers of a board, with their limits. `name` is a board's name or the path of a board file.
 pub fn numbers(name: &str) -> Result<Vec<(Quantity, Limits)>> {
     let (base, changes) = parts(name)?;
     let path = match is_file(base) {

@@ -86,7 +86,8 @@ fn thread_id() -> std::thread::ThreadId {
     std::thread::current().id()
 }
 
-/// Returns the names that `keep` gives to the entries of `dir`, sorted. Entries without a name are left out.
+/// Returns the names that `keep` gives to the entries of `dir`, sorted. Leaves out the
+/// entries for which `keep` returns `None`.
 pub fn names_in(dir: &Path, keep: impl Fn(&Path) -> Option<String>) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(dir)
         .map(|entries| entries.flatten().filter_map(|e| keep(&e.path())).collect())

@@ -328,7 +328,8 @@ mod tests {
 
     #[test]
     fn the_formula_of_2007_gives_what_was_put_in() {
-        // A hop takes 2 us, the work 1 ms, and each of 9 switches costs 5 us more.
+        // The work takes 1 ms, and a hop takes 2 us. In the turn with 9 switches, each switch takes 5 us more than
+        // its hop.
         let text = r#"{"guest":"overhead","format":1,"hops":10,"hops_ns":[20000,20000],"turns":[
             {"switches":1,"ns":[1002000,1002000]},{"switches":9,"ns":[1063000,1063000]}]}"#;
         let v = line("overhead", &text.replace('\n', "")).unwrap();

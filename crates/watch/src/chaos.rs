@@ -70,7 +70,7 @@ pub struct Places {
     /// Entry of `__switch_to()`, which switches to the task in r2; address of the running task; offset of the
     /// preemption count in a task.
     pub preemption: Option<(u32, u32, u32)>,
-    /// Entries of functions that change page-table entries.
+    /// Start addresses of functions that change page-table entries.
     pub entries: Vec<u32>,
     /// Zones: a weight and a list of functions for each job of the kernel's memory management. A seed mostly considers
     /// one zone and the direct callees of its functions.

@@ -18,7 +18,7 @@ const ECHO: &[u32] = &[
     0x101f_1000,
 ];
 
-/// Unlocks the system registers and writes 0x105 to RESETCTL; b .
+/// Unlocks the system registers, writes 0x105 to RESETCTL, and loops (`b .`).
 pub(super) const RESET: &[u32] = &[
     0xe3a0_0201,
     0xe59f_1010,

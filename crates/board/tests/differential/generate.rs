@@ -388,7 +388,7 @@ impl Generator<'_> {
             to += 1;
         }
         let (low, high) = (windows[from].offset, windows[to].offset + windows[to].len);
-        // On either side of these windows, the access may extend into memory that it cannot write.
+        // Outside `low..high`, the access may reach memory that is not writable.
         let start = if first < low || first > last {
             low
         } else {

@@ -137,7 +137,7 @@ fn sections(text: &str) -> (Vec<&str>, Vec<Section<'_>>) {
     (before, all)
 }
 
-/// Reads the `Instead-of:` lines. Each line has a file and the number of a hunk. The number is 0 for all hunks of the
+/// Reads the `Instead-of:` lines. Each line has a file and the number of a hunk. The number 0 means all hunks of the
 /// file.
 fn left_out<'a>(fixup: &[&'a str]) -> Result<BTreeSet<(&'a str, usize)>> {
     let mut all = BTreeSet::new();

@@ -119,7 +119,7 @@ pub struct Profile {
     pub pages: Span,
     /// Number of files in use.
     pub files: Span,
-    /// Ops that start the sequences except the first.
+    /// Ops that start another sequence. No op starts the first sequence.
     pub starts: Weights,
     /// Ops that map the slots at the beginning.
     pub maps: Weights,

@@ -137,9 +137,9 @@ impl Pages {
         }
     }
 
-    /// Returns the page number of a `struct page` address in the kernel's map of `pages` pages, once the size of a
-    /// `struct page` is known. The address comes from a guest's register, so an address that cannot be in the map is
-    /// ignored.
+    /// Returns the number of the page whose `struct page` is at `page`. The kernel's array of `pages` such structures
+    /// is at `map`. Returns `None` until the size of a structure is known, and for an address that cannot be in the
+    /// array: the address comes from a guest's register.
     fn number(&mut self, page: u32, map: u32, pages: u32) -> Option<u32> {
         let distance = page.wrapping_sub(map);
         if !distance.is_multiple_of(4) || distance / MAPPED[1] >= pages {

@@ -121,7 +121,7 @@ fn victims_that_follow_each_other_wait_for_the_first() {
 
 #[test]
 fn a_fill_waits_for_a_write_that_has_begun_and_passes_those_that_have_not() {
-    // DDI0198D 4.2 (read): only writes to the same line go first.
+    // DDI0198D 4.2 (read): a fill waits only for buffered writes to the same line.
     let mut warm = board();
     let base = BUFFERED + COLD + 0x800;
     let code = [0xe581_4000, 0xe581_4040, 0xe595_4000]; // str, str [r1, #64], ldr r4, [r5]

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! SMC LAN91C111 Ethernet controller (SMSC data sheet, revision 1.92).
 //!
-//! Modelled: banks 0 to 3, the four 2 KB packets of the memory and their commands, transmission, receive filtering, the
-//! interrupts of these functions, the MII wires to the internal PHY, and the PHY's interrupt. Sending a frame takes the
-//! time that the frame needs at the link's rate. Accesses have 8, 16 or 32 bits. A received frame appears at once.
-//! Received frames of less than 60 or more than 1514 bytes are filtered. Refused: loopback, forced collisions, EEPROM
-//! stores, the attribute space, bank 7. The EPH interrupt never occurs, because the PHY's interrupt reports changes of
-//! LINK_OK.
+//! Modelled: banks 0 to 3, the four 2 KB packets of the memory and their commands, transmission, receive filtering,
+//! the interrupts of these functions, the MII wires to the internal PHY, and the PHY's interrupt. Sending a frame
+//! takes the time that the frame needs at the link's rate. Receiving a frame takes no time: the whole frame is in the
+//! packet memory at once. Accesses have 8, 16 or 32 bits. Received frames of less than 60 or more than 1514 bytes are
+//! filtered. Refused: loopback, forced collisions, EEPROM stores, the attribute space, bank 7. The EPH interrupt
+//! never occurs, because the PHY's interrupt reports changes of LINK_OK.
 //!
 //! Value: `mac` is the address in the EEPROM (default 0x020000000001). The most significant byte is the first byte of
 //! the address.

@@ -10,8 +10,8 @@ use crate::explain::overhead::{Charges, Lost};
 
 /// Names of the kinds of work that the task can do.
 pub const WORKS: [&str; 4] = ["sort", "deflate", "aes", "crc"];
-/// Kind of work: a loop that uses only registers. Only its few lines of code can miss, so its interrupts show the
-/// direct cost.
+/// Kind of work: a loop that uses only registers. The loop has few cache lines, so it has almost no misses after an
+/// interrupt. Its slowdown is therefore the direct cost of the interrupts.
 const SPIN: &str = "spin";
 /// Number of interrupts, as in the paper.
 const TIMES: u32 = 49;
