@@ -143,6 +143,7 @@ pub fn mutants(name: &str) -> Result<PathBuf> {
 pub fn build(request: &Request) -> Result<Kernel> {
     let mut chosen = spec::choose(&paths::root().join("linux"), &request.name)?;
     if let Some(path) = &request.config {
+        options::check_no_config(&chosen.options, path)?;
         chosen.configuration = Some(config::own(path)?);
     }
     toolchain::require()?;

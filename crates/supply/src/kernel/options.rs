@@ -6,27 +6,31 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use base::paths::shown;
 use base::suggest::did_you_mean;
 
-/// Maximum number of options in a name.
-const MOST: usize = 64;
+/// Maximum length of a name, in bytes. Names of files in the cache contain the name and a hash.
+const LONGEST_NAME: usize = 160;
 /// Maximum length of one option, in bytes.
 const LONGEST: usize = 100;
 
-/// Splits a name into the variant's name and the fragment for its options, sorted by symbol. The fragment of a name
-/// without options is empty.
+/// Splits a name into the variant's name and its options, sorted by symbol.
 pub fn split(name: &str) -> Result<(&str, Vec<String>)> {
     let mut parts = name.split('+');
     let variant = parts.next().unwrap_or_default();
     let mut all = BTreeMap::new();
     for option in parts {
-        let (symbol, value) = parse(option)?;
+        let Some((symbol, value)) = parse(option) else {
+            bail!(
+                "kernel {name:?}: after + comes an option of the configuration, SYMBOL=VALUE with y, n or a number, like RSEQ=y; got {option:?}"
+            );
+        };
         if all.insert(symbol, value).is_some() {
-            bail!("kernel: the option {symbol} is given twice");
+            bail!("kernel {name:?}: the option {symbol} is given twice");
         }
     }
-    if all.len() > MOST {
-        bail!("kernel: a name may have {MOST} options");
+    if name.len() > LONGEST_NAME && !all.is_empty() {
+        bail!("kernel {name:?}: a name with options may have {LONGEST_NAME} bytes");
     }
     let texts = all
         .iter()
@@ -35,8 +39,8 @@ pub fn split(name: &str) -> Result<(&str, Vec<String>)> {
 }
 
 /// Splits `RSEQ=y` into symbol and value. The symbol may have the prefix `CONFIG_`.
-fn parse(option: &str) -> Result<(&str, &str)> {
-    let (symbol, value) = option.split_once('=').unwrap_or((option, ""));
+fn parse(option: &str) -> Option<(&str, &str)> {
+    let (symbol, value) = option.split_once('=')?;
     let symbol = symbol.strip_prefix("CONFIG_").unwrap_or(symbol);
     let is_symbol = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
     let is_number = || match value.strip_prefix("0x") {
@@ -44,18 +48,25 @@ fn parse(option: &str) -> Result<(&str, &str)> {
         None => !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit()),
     };
     let fits = option.len() <= LONGEST && !symbol.is_empty() && symbol.bytes().all(is_symbol);
-    if fits && (value == "y" || value == "n" || is_number()) {
-        return Ok((symbol, value));
-    }
-    bail!(
-        "kernel: after + comes an option of the configuration, SYMBOL=VALUE with y, n or a number, like RSEQ=y; got {option:?}"
-    )
+    (fits && (value == "y" || value == "n" || is_number())).then_some((symbol, value))
 }
 
 /// Returns the fragment of a configuration for these options.
 pub fn fragment(options: &[String]) -> String {
     let lines = options.iter().map(|option| format!("CONFIG_{option}\n"));
     lines.collect()
+}
+
+/// Rejects options in a name beside a whole configuration, which replaces them.
+pub fn check_no_config(options: &[String], config: &Path) -> Result<()> {
+    if options.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "--config {}: it replaces the options in the kernel's name, +{}: set them in the file, and name the kernel without them",
+        shown(config),
+        options.join("+")
+    )
 }
 
 /// Rejects an option that no Kconfig file of a kernel's source defines.
@@ -139,13 +150,17 @@ mod tests {
                 .to_string()
                 .contains("A is given twice")
         );
-        let many: String = (0..=MOST).map(|n| format!("+A{n}=y")).collect();
-        assert!(
-            split(&format!("p{many}"))
-                .unwrap_err()
-                .to_string()
-                .contains("64 options")
-        );
+        let many: String = (0..=64).map(|n| format!("+A{n}=y")).collect();
+        let error = split(&format!("p{many}")).unwrap_err().to_string();
+        assert!(error.contains("may have 160 bytes"), "{error}");
+    }
+
+    #[test]
+    fn a_whole_configuration_does_not_silently_replace_options() {
+        let options = ["A=n".to_string(), "RSEQ=y".to_string()];
+        let error = check_no_config(&options, Path::new("my.config")).unwrap_err();
+        assert!(error.to_string().contains("+A=n+RSEQ=y"), "{error}");
+        assert!(check_no_config(&[], Path::new("my.config")).is_ok());
     }
 
     #[test]

@@ -200,6 +200,9 @@ fn a_kernel_of_the_experiment_is_another_one_with_more_words() {
         let (_, error) = with(both, &off.replace(from, to));
         assert!(error.contains(says), "{error}");
     }
+    // With the layout in the name, the words on the command line would be lost.
+    let (_, error) = with("[\"6.12/off\", \"6.12/off@3\"]", off);
+    assert!(error.contains("into `layouts` of a plan"), "{error}");
     let taken = off.replace("6.12/off", "6.12/plain");
     let (_, error) = with("[\"6.12/plain\"]", &taken);
     assert!(error.contains("choose another"), "{error}");

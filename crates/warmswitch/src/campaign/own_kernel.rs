@@ -79,6 +79,15 @@ pub struct OwnKernels(BTreeMap<String, OwnKernel>);
 impl OwnKernels {
     /// Checks all entries of an experiment that runs these kernels.
     pub fn check(&self, kernels: &[String]) -> Result<()> {
+        for kernel in kernels {
+            if let Some((name, _)) = kernel.split_once('@')
+                && self.0.contains_key(name)
+            {
+                bail!(
+                    "kernels: {kernel:?}: put the layout of the experiment's kernel {name:?} into `layouts` of a plan"
+                );
+            }
+        }
         let mut all = self.0.iter();
         all.try_for_each(|(name, own)| own.check(name, kernels))
     }
