@@ -5,6 +5,7 @@ use crate::bus::{Bus, Signals};
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::cpu::cp15::{Cp15, Rows};
+use crate::cpu::engine::Slot;
 use crate::cpu::exception::Exception;
 use crate::fcse::{Fcse, Relocation};
 use crate::isa::{DecodeTable, Op};
@@ -95,6 +96,8 @@ pub struct Cpu<B: Bus> {
     pub(crate) cp15: Cp15,
     decode: DecodeTable<B>,
     cp15_rows: &'static Rows<B>,
+    /// Executes translated code, if there is an engine: cpu/engine.rs.
+    engine: Slot<B>,
     /// The memory system outside the core.
     pub bus: B,
 }
@@ -164,6 +167,7 @@ impl<B: Bus> Cpu<B> {
             cp15_rows: config.core.cp15(),
             counters: Counters::default(),
             config,
+            engine: Slot::EMPTY,
             bus,
         }
     }
@@ -227,9 +231,11 @@ impl<B: Bus> Cpu<B> {
         if !B::SHORTCUTS {
             self.execute_plainly();
         } else if self.fetch.thumb() {
-            self.execute::<true>();
+            self.execute::<true, false>();
+        } else if self.has_engine() {
+            self.execute::<false, true>();
         } else {
-            self.execute::<false>();
+            self.execute::<false, false>();
         }
         if old_pid {
             let third = Relocation::new(pid, self.cp15.sctlr & 1 != 0);
@@ -283,7 +289,9 @@ impl<B: Bus> Cpu<B> {
     ///
     /// Before the loop executes an operation, it looks up the operation at the next address. Usually the core executes
     /// that operation next, so the host knows the target of its jump early.
-    fn execute<const THUMB: bool>(&mut self) {
+    ///
+    /// With `ENGINE`, the engine executes lines that have code.
+    fn execute<const THUMB: bool, const ENGINE: bool>(&mut self) {
         let size = if THUMB { 2 } else { 4 };
         let mut count = 0;
         let mut fault = None;
@@ -292,11 +300,33 @@ impl<B: Bus> Cpu<B> {
         loop {
             let pc = self.pc;
             if !self.fetch.holds(pc) {
-                if let Err(aborted) = self.enter_line::<THUMB>(pc) {
+                let hinted = self.enter_hinted_line::<THUMB>(pc);
+                if !hinted && let Err(aborted) = self.enter_line_anew(pc, THUMB) {
                     fault = Some(aborted);
                     break;
                 }
                 expected = NO_LINE;
+                if ENGINE
+                    && hinted
+                    && let Some(executed) = self.execute_code(pc)
+                {
+                    count += executed;
+                    if self.cycles >= self.horizon {
+                        break;
+                    }
+                    continue;
+                }
+            } else if ENGINE
+                && expected != pc
+                && let Some(executed) = self.execute_code(pc)
+            {
+                // The start of the loop, or a branch within the line.
+                count += executed;
+                expected = NO_LINE;
+                if self.cycles >= self.horizon {
+                    break;
+                }
+                continue;
             }
             let op = if expected == pc {
                 ahead
@@ -311,13 +341,7 @@ impl<B: Bus> Cpu<B> {
             if B::OBSERVED {
                 self.tell_fetch(pc);
             }
-            // One comparison checks that the operation always executes and waits for no result: see `Op`.
-            if self.interlock.0 | op.header() <= Op::<B>::CYCLES {
-                self.spend(Cause::Instruction, op.header());
-                (op.exec)(self, op);
-            } else {
-                self.wait_and_execute(op);
-            }
+            self.execute_op(op);
             if self.cycles >= self.horizon {
                 break;
             }
@@ -325,6 +349,18 @@ impl<B: Bus> Cpu<B> {
         self.counters.instructions += count;
         if let Some(fault) = fault {
             self.prefetch_abort(fault);
+        }
+    }
+
+    /// Executes an operation. `pc` and r15 are set.
+    #[inline(always)]
+    fn execute_op(&mut self, op: Op<B>) {
+        // One comparison checks that the operation always executes and waits for no result: see `Op`.
+        if self.interlock.0 | op.header() <= Op::<B>::CYCLES {
+            self.spend(Cause::Instruction, op.header());
+            (op.exec)(self, op);
+        } else {
+            self.wait_and_execute(op);
         }
     }
 
@@ -398,6 +434,7 @@ impl<B: Bus> Cpu<B> {
 }
 
 pub(crate) mod cp15;
+pub mod engine;
 mod events;
 pub(crate) mod exception;
 mod interlock;

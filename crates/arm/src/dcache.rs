@@ -38,7 +38,7 @@ pub struct Dirty {
 
 /// The words of a line, aligned so that they lie within one line of the host's cache.
 #[derive(Clone, Copy)]
-#[repr(align(32))]
+#[repr(C, align(32))]
 struct Line([u32; 8]);
 
 /// The data cache.
@@ -158,6 +158,11 @@ impl DCache {
     fn find_in_mini(&self, mva: Mva) -> Option<usize> {
         let (first, want) = (self.mini_set(mva), (mva.0 & !31) | VALID);
         (first..first + 2).find(|line| self.tags[*line] & !DIRTY == want)
+    }
+
+    /// The words and the tags of all lines, for code of an engine.
+    pub(crate) fn lookup(&mut self) -> (*mut [u32; 8], *mut u32) {
+        (self.data.as_mut_ptr().cast(), self.tags.as_mut_ptr())
     }
 
     /// The words of a line.

@@ -5,6 +5,8 @@
 //! and data addresses in every mode. The operands of cache and TLB operations by address are already MVAs. The two
 //! instructions after a write of the PID register were fetched under the old PID.
 
+use core::mem::offset_of;
+
 use crate::addr::{Mva, Va};
 
 /// The PID that applies to instruction addresses or to data addresses.
@@ -48,6 +50,9 @@ pub struct Fcse {
 crate::state!(Fcse: data, fetch, following);
 
 impl Fcse {
+    /// Offsets of the PIDs of data accesses and of the next instruction, in bits 31:25.
+    pub(crate) const OFFSETS: [usize; 2] = [offset_of!(Fcse, data), offset_of!(Fcse, fetch)];
+
     /// Returns the modified virtual address of a data access.
     #[inline(always)]
     pub fn data(self, va: Va) -> Mva {

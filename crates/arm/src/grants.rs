@@ -5,6 +5,8 @@
 //! line is in the cache and a checked translation of its page is in the fast table. When the line or the translation
 //! leaves, the grant ends. A grant refers to the line of the modelled cache, so grants change no result and no cycle.
 
+use core::mem::offset_of;
+
 use crate::addr::Mva;
 
 /// Number of grants. The address selects the grant. Lines at a distance of this many lines share a grant.
@@ -14,7 +16,7 @@ const GRANTS: usize = 512;
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
-#[repr(align(16))]
+#[repr(C, align(16))]
 struct Grant {
     /// Address of the line and context for reads, or [`NONE`].
     read: u32,
@@ -38,6 +40,14 @@ pub struct Grants {
 }
 
 impl Grants {
+    /// Offsets of the first grant's key for reads, of its key for writes and of its line, and of the context.
+    pub(crate) const OFFSETS: [usize; 4] = [
+        offset_of!(Grants, entries) + offset_of!(Grant, read),
+        offset_of!(Grants, entries) + offset_of!(Grant, write),
+        offset_of!(Grants, entries) + offset_of!(Grant, line),
+        offset_of!(Grants, context),
+    ];
+
     /// Returns a table without grants.
     pub fn new() -> Grants {
         Grants {

@@ -10,6 +10,8 @@
 //! An additional line, after the real lines, is the prefetch buffer of uncached fetches. The buffer holds four words
 //! and serves only sequential fetches (`DDI0198D 7.1`).
 
+use core::mem::offset_of;
+
 use crate::addr::{Mva, Pa};
 use crate::bus::Bus;
 use crate::config::{CacheGeometry, Victims};
@@ -104,6 +106,8 @@ pub struct ICache<B: Bus> {
     words: Vec<[u32; 8]>,
     /// A matching hint is always right: an eviction or invalidation of a line clears its hint.
     hints: Box<[Hint; HINTS]>,
+    /// For each slot of A32 operations, how often it was entered or which code executes it ([`crate::cpu::engine`]).
+    marks: Vec<u32>,
     /// Generation of the hints that may match. An invalidate-all changes it.
     generation: Hint,
     undecoded: Op<B>,
@@ -113,6 +117,33 @@ pub struct ICache<B: Bus> {
     pub victim: Victim,
     /// MVA of the 16 bytes in the prefetch buffer, and address of the next sequential fetch.
     pub(crate) prefetch: Option<(Mva, Mva)>,
+}
+
+/// What code of an engine reads in the I-cache.
+impl<B: Bus> ICache<B> {
+    /// Offset of the generation of the hints.
+    pub(crate) const GENERATION: usize = offset_of!(Self, generation);
+
+    /// The mark of a slot.
+    #[inline(always)]
+    pub(crate) fn mark(&mut self, slot: usize) -> &mut u32 {
+        &mut self.marks[slot]
+    }
+
+    /// Clears all marks.
+    pub(crate) fn clear_marks(&mut self) {
+        self.marks.fill(0);
+    }
+
+    /// The hints, and the marks of the slots.
+    pub(crate) fn lookup(&self) -> (*const u64, *const u32) {
+        (self.hints.as_ptr(), self.marks.as_ptr())
+    }
+
+    /// The words of a slot of A32 operations.
+    pub(crate) fn slot_words(&self, slot: usize) -> [u32; 8] {
+        self.ops[slot].words()
+    }
 }
 
 /// Derives the seed of this cache, so that the I-cache and the D-cache choose different victims.
@@ -147,6 +178,7 @@ impl<B: Bus> ICache<B> {
             thumb_words: vec![[0; 8]; thumb_slots],
             words: vec![[0; 8]; plain],
             hints: Box::new([0; HINTS]),
+            marks: vec![0; slots],
             generation: 0,
             undecoded,
             turn: 0,
@@ -331,6 +363,7 @@ impl<B: Bus> ICache<B> {
         } else {
             let slot = shared.unwrap_or(SHARED + line);
             self.ops[slot] = undecoded;
+            self.marks[slot] = 0;
             slot
         }
     }

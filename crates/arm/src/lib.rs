@@ -36,6 +36,7 @@ pub use config::{CacheGeometry, Config, Victims};
 pub use cost::CostTable;
 pub use counters::Counters;
 pub use cpu::cp15::Cp15;
+pub use cpu::engine;
 pub use cpu::{Cpu, Exit};
 pub use memory::debug::{Watched, Watchpoint};
 pub use memory::look::{HeldEntry, HeldLine, WaitingWrite};

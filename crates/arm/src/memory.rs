@@ -11,9 +11,12 @@
 //! - `maintenance.rs` has the operations on caches and TLBs.
 //! - `debug.rs` and `look.rs` are for debuggers, `events.rs` for observers.
 
+use core::mem::offset_of;
+
 use crate::addr::Mva;
 use crate::bus::Bus;
 use crate::config::Config;
+use crate::cpu::engine::Tables;
 use crate::dcache::DCache;
 use crate::icache::ICache;
 use crate::isa::Op;
@@ -37,6 +40,44 @@ pub(crate) struct MemoryPath<B: Bus> {
 }
 
 crate::state!(MemoryPath<B: Bus>: mmu, icache, dcache, biu; watch);
+
+/// What code of an engine reads and writes in the units.
+impl<B: Bus> MemoryPath<B> {
+    /// Offset of the generation of the I-cache's hints.
+    pub(crate) const GENERATION: usize = offset_of!(Self, icache) + ICache::<B>::GENERATION;
+    /// Offset of the translation epoch.
+    pub(crate) const EPOCH: usize = offset_of!(Self, mmu) + Mmu::OFFSETS[0];
+    /// Offset of the grants.
+    pub(crate) const GRANTS: usize = offset_of!(Self, mmu) + Mmu::OFFSETS[1];
+
+    /// Addresses of the tables.
+    pub(crate) fn tables(&mut self) -> Tables {
+        let (hints, marks) = self.icache.lookup();
+        let (lines, tags) = self.dcache.lookup();
+        Tables {
+            hints,
+            marks,
+            lines,
+            tags,
+        }
+    }
+
+    /// The mark of a slot of A32 operations.
+    #[inline(always)]
+    pub(crate) fn mark(&mut self, slot: usize) -> &mut u32 {
+        self.icache.mark(slot)
+    }
+
+    /// Clears the marks of all slots.
+    pub(crate) fn clear_marks(&mut self) {
+        self.icache.clear_marks();
+    }
+
+    /// The words of a slot of A32 operations.
+    pub(crate) fn slot_words(&self, slot: usize) -> [u32; 8] {
+        self.icache.slot_words(slot)
+    }
+}
 
 impl<B: Bus> MemoryPath<B> {
     /// Returns the units as at power-on: off and empty. `undecoded` is the operation of words that have not been

@@ -5,6 +5,8 @@
 //! translations that the TLB holds, and changes no result and no cycle. A change of a TLB entry, the domain register or
 //! a control bit drops every translation that depends on it.
 
+use core::mem::offset_of;
+
 use crate::addr::{Mva, Pa};
 use crate::config::Victims;
 use crate::grants::Grants;
@@ -156,6 +158,9 @@ pub struct Mmu {
 }
 
 impl Mmu {
+    /// Offsets of the epoch and of the grants.
+    pub(crate) const OFFSETS: [usize; 2] = [offset_of!(Mmu, epoch), offset_of!(Mmu, grants)];
+
     /// Returns an MMU that is off, with empty TLBs, for privileged accesses.
     pub fn new(core: &Core, victims: Victims) -> Mmu {
         let entries = core.tlbs.iter().map(|tlb| tlb.entries()).sum();

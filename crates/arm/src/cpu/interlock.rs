@@ -53,6 +53,25 @@ impl Interlock {
         self.0 & !(0xffff << 32) == 0
     }
 
+    /// Adds results. They replace the older entries of their registers.
+    #[inline(always)]
+    pub(super) fn and(self, results: Interlock) -> Interlock {
+        Interlock(self.0 & !(results.0 >> 32 | results.0 >> 16) | results.0)
+    }
+
+    /// Stall cycles of an operation on a core without a scoreboard, and the interlock when it executes. `passes` says
+    /// whether its condition does.
+    pub(super) fn meet<B: Bus>(self, op: Op<B>, passes: bool) -> (u64, Interlock) {
+        let stall = match op.uses_any_of(self.0) {
+            true => self.stall(op),
+            false => 0,
+        };
+        match stall == 0 && (op.cycles() == 1 || !passes) {
+            true => (stall, self.later()),
+            false => (stall, Interlock::NONE),
+        }
+    }
+
     /// Stall cycles of an operation that uses a pending register and needs all operands at issue.
     #[inline(always)]
     fn stall_at_issue<B: Bus>(self, op: Op<B>) -> u64 {
@@ -79,9 +98,7 @@ impl<B: Bus> Cpu<B> {
     /// Adds results that are not available yet.
     #[inline(always)]
     pub(crate) fn pend(&mut self, results: Interlock) {
-        // New results replace the older entries of their registers.
-        let left = self.interlock.0 & !(results.0 >> 32 | results.0 >> 16);
-        self.interlock.0 = left | results.0;
+        self.interlock = self.interlock.and(results);
     }
 
     /// Forgets all pending results.
@@ -143,27 +160,19 @@ impl<B: Bus> Cpu<B> {
     /// separate function, so that `wait_by_stage_and_execute` needs no stack frame.
     #[inline(never)]
     fn wait_by_stage_and_execute_any(&mut self, op: Op<B>) {
-        let (pending, scoreboard) = (self.interlock, self.behaviour().scoreboard);
-        let mut stall = 0;
-        if op.uses_any_of(pending.0) {
-            stall = match scoreboard {
-                true => pending.stall_at_issue(op),
-                false => pending.stall(op),
-            };
-            self.stall(stall);
-        }
+        let pending = self.interlock;
         let passed = self.passes(op.cond());
-        if scoreboard {
+        if self.behaviour().scoreboard {
+            let stall = u64::from(op.uses_any_of(pending.0)) * pending.stall_at_issue(op);
+            self.stall(stall);
             let pending = if stall == 0 { pending } else { Interlock::NONE };
             return self.execute_beside(op, passed, pending);
         }
         // A conditional branch checks its condition itself.
         let fails = !passed || op.is_conditional_branch() && !self.passes(op.insn() >> 28);
-        self.interlock = if stall == 0 && (op.cycles() == 1 || fails) {
-            pending.later()
-        } else {
-            Interlock::NONE
-        };
+        let (stall, left) = pending.meet(op, !fails);
+        self.stall(stall);
+        self.interlock = left;
         self.spend(Cause::Instruction, if passed { op.cycles() } else { 1 });
         if passed {
             (op.exec)(self, op);

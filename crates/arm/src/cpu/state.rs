@@ -5,9 +5,11 @@
 //! the core leaves it, its operations execute without another lookup in cache and TLB.
 
 use super::Cpu;
+use super::engine::Slot;
 use crate::bus::{Bus, Signals};
 use crate::cpu::Interlock;
 use crate::isa::{DecodeTable, Op};
+use crate::psr;
 use crate::state::{Damaged, Saved, State};
 
 crate::state!(Signals: irq, fiq, attention);
@@ -27,7 +29,7 @@ crate::state!(
     r, pc, flags, control, banks,
     cycles, interlock, fetch, fcse,
     waiting, signals, abort_chain, cp15, memory, counters, bus;
-    horizon, exit, config, decode, cp15_rows
+    horizon, exit, config, decode, cp15_rows, engine
     => restored
 );
 
@@ -62,6 +64,7 @@ impl<B: Bus> Cpu<B> {
             config: self.config,
             cp15: self.cp15,
             counters: self.counters,
+            engine: Slot::EMPTY,
         };
         // An observer then receives the next use of each translation.
         cpu.memory.drop_translations();
@@ -75,6 +78,9 @@ impl<B: Bus> Cpu<B> {
         let parts = [self.memory.latest(), self.cp15.xscale.latest()];
         let counters = self.counters.entries().into_iter().map(|(_, count)| count);
         let mut all = [self.cycles].into_iter().chain(parts).chain(counters);
+        if self.flags & !(psr::N | psr::Z | psr::C | psr::V | psr::Q) != 0 {
+            return Err(Damaged("the flags have other bits"));
+        }
         if all.any(|n| n >= LATEST) {
             return Err(Damaged("a clock or counter is out of range"));
         }

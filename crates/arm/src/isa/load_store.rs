@@ -243,7 +243,7 @@ fn base_and_moved<B: Bus>(cpu: &Cpu<B>, insn: u32) -> (u32, u32) {
 
 /// Interlock after a load: one cycle, or two if the data path must align or extend.
 #[inline(always)]
-pub(super) fn pending_load(register: usize, extended: bool) -> Interlock {
+pub(crate) fn pending_load(register: usize, extended: bool) -> Interlock {
     Interlock::after(1 << register | u32::from(extended) << (register + 16))
 }
 

@@ -64,6 +64,7 @@ mod thumb;
 pub mod timing;
 
 pub use disassemble::{disassemble, disassemble_thumb};
+pub(crate) use load_store::pending_load;
 pub(crate) use table::DecodeTable;
 
 /// Executes one instruction whose condition passed. `cpu.pc` already points to the next instruction, and
@@ -125,8 +126,7 @@ impl<B: Bus> Op<B> {
     }
 
     /// Registers that stall the operation while a load result is pending.
-    #[cfg(test)]
-    fn uses(self) -> u32 {
+    pub(crate) fn uses(self) -> u32 {
         (self.bits >> 32) as u32 & 0xffff
     }
 

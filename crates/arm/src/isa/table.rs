@@ -17,6 +17,7 @@ const THUMB_KEYS: usize = 1 << 10;
 struct Candidate<B: Bus> {
     mask: u32,
     value: u32,
+    name: &'static str,
     select: Select<B>,
 }
 
@@ -71,11 +72,20 @@ impl<B: Bus> DecodeTable<B> {
     /// Decodes an A32 instruction.
     #[inline]
     pub(crate) fn arm(&self, insn: u32) -> Op<B> {
+        let (row, core) = (self.arm_row(insn), self.0.core);
+        row.map_or_else(|| undefined(insn, core), |row| (row.select)(insn, core))
+    }
+
+    /// Name of the encoding of an A32 instruction.
+    pub(crate) fn arm_name(&self, insn: u32) -> Option<&'static str> {
+        self.arm_row(insn).map(|row| row.name)
+    }
+
+    #[inline]
+    fn arm_row(&self, insn: u32) -> Option<&Candidate<B>> {
         let unconditional = usize::from(insn >> 28 == 15) << 12;
         let key = (insn >> 16 & 0xff0 | insn >> 4 & 15) as usize | unconditional;
-        let (tables, core) = (&self.0, self.0.core);
-        let row = tables.a32.find(key, insn);
-        row.map_or_else(|| undefined(insn, core), |select| select(insn, core))
+        self.0.a32.find(key, insn)
     }
 
     /// Decodes a Thumb instruction.
@@ -84,7 +94,10 @@ impl<B: Bus> DecodeTable<B> {
         let insn = u32::from(half);
         let (tables, core) = (&self.0, self.0.core);
         let row = tables.thumb.find(usize::from(half >> 6), insn);
-        row.map_or_else(|| thumb::undefined(insn, core), |select| select(insn, core))
+        row.map_or_else(
+            || thumb::undefined(insn, core),
+            |row| (row.select)(insn, core),
+        )
     }
 }
 
@@ -118,6 +131,7 @@ impl<B: Bus> Lists<B> {
                 Candidate {
                     mask,
                     value,
+                    name: encoding.name,
                     select,
                 }
             })
@@ -157,14 +171,12 @@ impl<B: Bus> Lists<B> {
     }
 
     #[inline]
-    fn find(&self, key: usize, insn: u32) -> Option<Select<B>> {
+    fn find(&self, key: usize, insn: u32) -> Option<&Candidate<B>> {
         let (start, length) = self.keys[key];
         let list = &self.order[usize::from(start)..usize::from(start + length)];
-        let row = list
-            .iter()
+        list.iter()
             .map(|&number| &self.rows[usize::from(number)])
-            .find(|row| insn & row.mask == row.value)?;
-        Some(row.select)
+            .find(|row| insn & row.mask == row.value)
     }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Instruction side of the memory path: I-cache lines and the prefetch buffer (`DDI0198D 4, 7.1`).
 
+use core::mem::offset_of;
+
 use crate::addr::{Mva, Va};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
@@ -17,7 +19,7 @@ use crate::state::Damaged;
 pub(crate) struct FetchState {
     /// Slot of the current line's operations.
     slot: usize,
-    /// Address within the current line; [`NO_LINE`] makes the next fetch look the line up.
+    /// Address of the current line; [`NO_LINE`] makes the next fetch look the line up.
     line_pc: u32,
     /// 4 KB page (VA[31:12]) and translation epoch in which cacheable fetches were last allowed.
     page: u32,
@@ -36,6 +38,20 @@ const LINE: u32 = !0x1e;
 crate::state!(FetchState: line_pc, page, epoch, thumb, resolved; slot);
 
 impl FetchState {
+    /// Offsets of the slot, of the address within the current line, of the page and of the epoch.
+    pub(crate) const OFFSETS: [usize; 4] = [
+        offset_of!(FetchState, slot),
+        offset_of!(FetchState, line_pc),
+        offset_of!(FetchState, page),
+        offset_of!(FetchState, epoch),
+    ];
+
+    /// Slot of the current line's operations.
+    #[inline(always)]
+    pub(crate) fn slot(&self) -> usize {
+        self.slot
+    }
+
     /// Returns the state of a core that must look up its next instruction.
     pub(crate) fn new() -> FetchState {
         FetchState {
@@ -115,19 +131,38 @@ impl<B: Bus> Cpu<B> {
         assert_eq!(line, Some(self.fetch.slot), "the current line went away");
     }
 
-    /// Makes the line that holds `pc` the current one.
+    /// Makes the line that holds `pc` the current one if its page is known and a hint has its slot. Otherwise, returns
+    /// false and does nothing.
     #[inline(always)]
-    pub(crate) fn enter_line<const THUMB: bool>(&mut self, pc: u32) -> Result<(), Fault> {
+    pub(crate) fn enter_hinted_line<const THUMB: bool>(&mut self, pc: u32) -> bool {
         if self.is_page_known(pc) {
             let mva = self.fcse.fetch(Va(pc));
             if let Some(slot) = self.memory.icache.hint(mva, THUMB) {
                 debug_assert!(self.memory.icache.prefetch.is_none());
-                self.fetch.line_pc = pc;
+                self.fetch.line_pc = pc & LINE;
                 self.fetch.slot = slot;
-                return Ok(());
+                return true;
             }
         }
-        self.enter_line_anew(pc, THUMB)
+        false
+    }
+
+    /// Makes the A32 line that holds `pc` the current one if a checked translation and a hint exist, as
+    /// [`Cpu::enter_line_anew`] would. Otherwise, returns false and does nothing.
+    pub(crate) fn enter_line_of_other_page(&mut self, pc: u32) -> bool {
+        let mva = self.fcse.fetch(Va(pc));
+        let page = self.memory.mmu.lookup(mva, Kind::Fetch);
+        let page = page.filter(|page| page.has(mmu::READ | mmu::ICACHE) && page.holds_for_4_kb());
+        let Some((page, slot)) = page.zip(self.memory.icache.hint(mva, false)) else {
+            return false;
+        };
+        self.memory.icache.prefetch = None;
+        self.fetch.resolved = page;
+        self.fetch.page = pc >> 12;
+        self.fetch.epoch = self.memory.mmu.epoch();
+        self.fetch.line_pc = pc & LINE;
+        self.fetch.slot = slot;
+        true
     }
 
     /// Whether [`FetchState::resolved`] translates `pc`, allows the fetch, and is cacheable. If so, the prefetch buffer
@@ -161,7 +196,7 @@ impl<B: Bus> Cpu<B> {
             }
         };
         self.wait_for_instruction(self.cycles - before);
-        self.fetch.line_pc = pc;
+        self.fetch.line_pc = pc & LINE;
         Ok(())
     }
 

@@ -69,8 +69,8 @@ fn an_interrupt_that_comes_with_a_result_pending_leaves_nothing_to_wait_for() {
 
 #[test]
 fn data_aborts_take_the_instruction_and_their_entry() {
-    // Alignment faults, which precede the TLB lookup. Recalled: DDI0165B 8.19. The cycles of an aborted instruction of
-    // several words are uncertain.
+    // Alignment faults, which precede the TLB lookup. Recalled: DDI0165B 8.19. It is uncertain how many cycles an
+    // instruction that transfers several words takes when it aborts.
     let aborted = [
         (0xe591_0002, 1), // ldr r0, [r1, #2]
         (0xe791_0082, 2), // ldr r0, [r1, r2, lsl #1], r2 = 1

@@ -275,7 +275,7 @@ fn access(r: &mut Random, master: Master, pages: &[u32]) -> Access {
     let va = address(r, pages);
     if r.percent(60) {
         let user = r.percent(10);
-        // Any register except the base.
+        // At least one register, but neither the base (r1) nor the pc.
         let list =
             (r.word() & [0xffff, r.word()][r.below(2) as usize] & 0x7ffd) | 1 << (2 + r.below(13));
         let (bytes, mode) = (4 * list.count_ones(), r.below(4));

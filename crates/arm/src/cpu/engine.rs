@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The interface to an engine, which translates lines of A32 operations into code of the host.
+//!
+//! The interpreter defines the behaviour; an engine only makes the host faster. The unit of translation is an I-cache
+//! line: the core counts how often each slot of operations is entered, and asks the engine for code when a line is hot.
+//! The core then enters the code instead of the line's operations. Code works on the fields of the [`Cpu`] at the
+//! offsets of a [`Layout`], and calls [`Cpu::execute_next`] for everything that it does not do itself.
+//!
+//! Code must leave the core between two instructions, in the state in which the interpreter would be. It must also
+//! leave before an instruction of the interpreter could end the loop, that is, when the horizon is less than
+//! [`Cpu::MARGIN`] cycles away.
+
+use core::mem::offset_of;
+
+use super::{Cpu, Interlock};
+use crate::bus::Bus;
+use crate::counters::Counters;
+use crate::fcse::Fcse;
+use crate::grants::Grants;
+use crate::isa::{self, Op, operand};
+use crate::memory::MemoryPath;
+use crate::memory::fetch::FetchState;
+use crate::model::Core;
+
+/// Executes lines of A32 operations as code of the host.
+pub trait Engine<B: Bus>: Send + Sync {
+    /// Returns the code of a line.
+    fn translate(&mut self, line: &Line<B>) -> Translation;
+
+    /// Executes code, beginning at the instruction at the core's pc. The current line is the line of that code, no
+    /// result is pending, and the horizon is at least [`Cpu::MARGIN`] cycles away. Returns the number of instructions
+    /// executed.
+    fn run(&mut self, cpu: &mut Cpu<B>, code: Code) -> u64;
+
+    /// Number of times that the core enters a line by its operations before it asks for code. Always the same number.
+    fn threshold(&self) -> u32;
+
+    /// Returns an engine for a copy of the core. The code that the core has is also the copy's.
+    fn fork(&self) -> Box<dyn Engine<B>>;
+}
+
+/// Names the code of a line to the engine that translated it. Less than [`Code::LIMIT`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Code(pub u32);
+
+impl Code {
+    /// Limit of the names.
+    pub const LIMIT: u32 = 1 << 31;
+    /// A slot's mark with this bit has the name of the slot's code in the other bits.
+    pub const MARK: u32 = 1 << 31;
+}
+
+/// Answer of an engine to a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Translation {
+    /// The line has this code.
+    Code(Code),
+    /// The engine does not translate the line.
+    Never,
+    /// The engine dropped all code of this core, because its memory was full. The core asks again.
+    Dropped,
+}
+
+/// A core's engine, if it has one.
+pub(super) struct Slot<B: Bus> {
+    engine: Option<Box<dyn Engine<B>>>,
+    /// Mark of a slot whose line is translated at its next entry.
+    hot: u32,
+}
+
+impl<B: Bus> Slot<B> {
+    pub(super) const EMPTY: Slot<B> = Slot {
+        engine: None,
+        hot: 0,
+    };
+}
+
+impl<B: Bus> Clone for Slot<B> {
+    fn clone(&self) -> Slot<B> {
+        Slot {
+            engine: self.engine.as_ref().map(|engine| engine.fork()),
+            hot: self.hot,
+        }
+    }
+}
+
+/// Mark of a slot whose line is never translated.
+const NEVER: u32 = Code::MARK - 1;
+
+/// A line of A32 operations to translate.
+pub struct Line<B: Bus> {
+    core: &'static Core,
+    ops: [Op<B>; 8],
+    words: [u32; 8],
+    names: [Option<&'static str>; 8],
+}
+
+/// Results that instructions after the current one may have to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pending(Interlock);
+
+impl Pending {
+    /// No result is pending.
+    pub const NONE: Pending = Pending(Interlock::NONE);
+
+    /// Representation in the field [`Layout::interlock`].
+    pub const fn bits(self) -> u64 {
+        self.0.0
+    }
+
+    /// A loaded register is pending. `late` says that it is available one cycle later than a word.
+    pub fn load(register: usize, late: bool) -> Pending {
+        Pending(isa::pending_load(register, late))
+    }
+
+    /// The products in `registers` are pending.
+    pub fn product(registers: u32) -> Pending {
+        Pending(Interlock::after_product(registers))
+    }
+
+    /// Adds results, as an instruction that executes does.
+    #[must_use]
+    pub fn and(self, results: Pending) -> Pending {
+        Pending(self.0.and(results.0))
+    }
+}
+
+/// What an operation waits for, and what is pending when it executes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// Cycles of the wait.
+    pub stall: u8,
+    /// Pending when the operation executes, or afterwards if its condition fails.
+    pub left: Pending,
+}
+
+impl<B: Bus> Line<B> {
+    /// The core that executes the line.
+    pub fn core(&self) -> &'static Core {
+        self.core
+    }
+
+    /// The words of the line.
+    pub fn words(&self) -> &[u32; 8] {
+        &self.words
+    }
+
+    /// Name of an instruction's encoding, as the manual has it, if the core has the instruction.
+    pub fn name(&self, n: usize) -> Option<&'static str> {
+        self.names[n]
+    }
+
+    /// Condition of an instruction, 0 to 14. The condition of a branch is in its word only.
+    pub fn condition(&self, n: usize) -> u32 {
+        self.ops[n].cond()
+    }
+
+    /// Registers that stall an instruction while they are pending.
+    pub fn uses(&self, n: usize) -> u16 {
+        self.ops[n].uses() as u16
+    }
+
+    /// Those of the registers that the instruction needs at the start of Execute. It needs the others later.
+    pub fn early_uses(&self, n: usize) -> u16 {
+        let late_ones = operand::with_late_ones(self.ops[n].insn());
+        let early = late_ones.map_or(u32::MAX, |operands| operands.early);
+        (self.ops[n].uses() & early) as u16
+    }
+
+    /// Issue cycles of an instruction whose condition passes.
+    pub fn cycles(&self, n: usize) -> u8 {
+        self.ops[n].cycles() as u8
+    }
+
+    /// Wait of an instruction for pending results, on a core without a scoreboard.
+    pub fn wait(&self, n: usize, pending: Pending, passes: bool) -> Wait {
+        let op = self.ops[n];
+        let (stall, left) = pending.0.meet(op, passes);
+        Wait {
+            stall: stall as u8,
+            left: Pending(left),
+        }
+    }
+}
+
+/// Offsets of fields of a [`Cpu`], in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Layout {
+    /// 16 registers of 32 bits. Register 15 is the address of the last instruction executed + 8.
+    pub registers: usize,
+    /// Core cycles, 64 bits.
+    pub cycles: usize,
+    /// Cycle at which the loop ends, 64 bits.
+    pub horizon: usize,
+    /// Pending results, 64 bits.
+    pub interlock: usize,
+    /// Address of the next instruction.
+    pub pc: usize,
+    /// NZCV in bits 31:28 and Q in bit 27. The other bits are zero.
+    pub flags: usize,
+    /// CPSR bits 26:0.
+    pub control: usize,
+    /// PID of data accesses: added to addresses below 32 MB.
+    pub data_pid: usize,
+    /// PID of fetches.
+    pub fetch_pid: usize,
+    /// Slot of the current line, 64 bits.
+    pub slot: usize,
+    /// Address of the current line, or 1 if there is none.
+    pub line_pc: usize,
+    /// Page, as VA[31:12], in which fetches are known to be cacheable.
+    pub page: usize,
+    /// Epoch in which they are, 64 bits.
+    pub page_epoch: usize,
+    /// Translation epoch, 64 bits.
+    pub epoch: usize,
+    /// Generation of the hints, 64 bits.
+    pub generation: usize,
+    /// Key for reads of the first grant. Bits 13:5 of the MVA select one of 512 grants of 16 bytes.
+    pub grant_read: usize,
+    /// Key for writes of the first grant.
+    pub grant_write: usize,
+    /// D-cache line of the first grant.
+    pub grant_line: usize,
+    /// Context of grants.
+    pub grant_context: usize,
+    /// Counter of interlock cycles, 64 bits.
+    pub interlock_cycles: usize,
+}
+
+/// Tables that code reads and writes. They stay where they are while the core runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Tables {
+    /// 2048 hints of 64 bits; bits 15:5 of the MVA select one. A hint matches if its bits 47:0 are the generation, and
+    /// the MVA of the line with bit 0 set. Bits 63:48 are the slot.
+    pub hints: *const u64,
+    /// Marks of the slots.
+    pub marks: *const u32,
+    /// Words of the D-cache lines.
+    pub lines: *mut [u32; 8],
+    /// Tags of the D-cache lines. A store sets bit 1 for the lower half of the line, bit 2 for the upper.
+    pub tags: *mut u32,
+}
+
+impl<B: Bus> Cpu<B> {
+    /// Cycles by which the horizon must be away when code begins a line.
+    pub const MARGIN: u64 = 128;
+
+    /// Offsets of fields.
+    pub const LAYOUT: Layout = Layout {
+        registers: offset_of!(Self, r),
+        cycles: offset_of!(Self, cycles),
+        horizon: offset_of!(Self, horizon),
+        interlock: offset_of!(Self, interlock),
+        pc: offset_of!(Self, pc),
+        flags: offset_of!(Self, flags),
+        control: offset_of!(Self, control),
+        data_pid: offset_of!(Self, fcse) + Fcse::OFFSETS[0],
+        fetch_pid: offset_of!(Self, fcse) + Fcse::OFFSETS[1],
+        slot: offset_of!(Self, fetch) + FetchState::OFFSETS[0],
+        line_pc: offset_of!(Self, fetch) + FetchState::OFFSETS[1],
+        page: offset_of!(Self, fetch) + FetchState::OFFSETS[2],
+        page_epoch: offset_of!(Self, fetch) + FetchState::OFFSETS[3],
+        epoch: offset_of!(Self, memory) + MemoryPath::<B>::EPOCH,
+        generation: offset_of!(Self, memory) + MemoryPath::<B>::GENERATION,
+        grant_read: offset_of!(Self, memory) + MemoryPath::<B>::GRANTS + Grants::OFFSETS[0],
+        grant_write: offset_of!(Self, memory) + MemoryPath::<B>::GRANTS + Grants::OFFSETS[1],
+        grant_line: offset_of!(Self, memory) + MemoryPath::<B>::GRANTS + Grants::OFFSETS[2],
+        grant_context: offset_of!(Self, memory) + MemoryPath::<B>::GRANTS + Grants::OFFSETS[3],
+        interlock_cycles: offset_of!(Self, counters) + offset_of!(Counters, interlock_cycles),
+    };
+
+    /// Addresses of the tables that code uses.
+    pub fn tables(&mut self) -> Tables {
+        self.memory.tables()
+    }
+
+    /// Gives the core an engine, or takes it away. Returns whether the core can use one: an observed core and a core
+    /// without shortcuts cannot.
+    pub fn set_engine(&mut self, engine: Option<Box<dyn Engine<B>>>) -> bool {
+        if !Self::CODE {
+            return false;
+        }
+        self.memory.clear_marks();
+        let hot = engine.as_ref().map_or(0, |engine| engine.threshold());
+        self.engine = Slot {
+            engine,
+            hot: hot.min(NEVER - 1),
+        };
+        true
+    }
+
+    /// Whether the core can use an engine.
+    const CODE: bool = B::SHORTCUTS && !B::OBSERVED;
+
+    /// Whether the core has an engine.
+    #[inline(always)]
+    pub fn has_engine(&self) -> bool {
+        Self::CODE && self.engine.engine.is_some()
+    }
+
+    /// Executes the code of the line that was just entered at `pc`, if it has code and can execute now. Returns the
+    /// number of instructions.
+    #[inline(always)]
+    pub(super) fn execute_code(&mut self, pc: u32) -> Option<u64> {
+        let code = self.code(pc)?;
+        self.run_code(code)
+    }
+
+    /// Returns the code of the line that was just entered at `pc`. Counts the entry if there is none.
+    #[inline(always)]
+    fn code(&mut self, pc: u32) -> Option<Code> {
+        // The prefetch buffer, which never is the current line, has no code.
+        if !self.fetch.holds(pc) {
+            return None;
+        }
+        let mark = self.memory.mark(self.fetch.slot());
+        if *mark >= Code::MARK {
+            return Some(Code(*mark & !Code::MARK));
+        }
+        if *mark < self.engine.hot {
+            *mark += 1;
+        } else if *mark == self.engine.hot {
+            self.ask_for_code();
+        }
+        None
+    }
+
+    #[inline(never)]
+    fn run_code(&mut self, code: Code) -> Option<u64> {
+        let is_near = self.cycles + Self::MARGIN > self.horizon;
+        // A debugger may set a pc between two words, whose low bits the interpreter keeps.
+        if self.interlock != Interlock::NONE || is_near || self.pc & 3 != 0 {
+            return None;
+        }
+        let mut engine = self.engine.engine.take()?;
+        let executed = engine.run(self, code);
+        self.engine.engine = Some(engine);
+        // Code cannot ask for code.
+        if self.fetch.holds(self.pc) && *self.memory.mark(self.fetch.slot()) == self.engine.hot {
+            self.ask_for_code();
+        }
+        Some(executed)
+    }
+
+    /// Asks the engine for the code of the current line.
+    #[cold]
+    fn ask_for_code(&mut self) {
+        let Some(mut engine) = self.engine.engine.take() else {
+            return;
+        };
+        let slot = self.fetch.slot();
+        let line = self.line_of(self.memory.slot_words(slot));
+        let mark = match engine.translate(&line) {
+            Translation::Code(Code(name)) => name | Code::MARK,
+            Translation::Never => NEVER,
+            Translation::Dropped => {
+                self.memory.clear_marks();
+                self.engine.hot
+            }
+        };
+        *self.memory.mark(slot) = mark;
+        self.engine.engine = Some(engine);
+    }
+
+    /// Makes the line at the pc the current one if that takes no time, for code that runs in A32 state. Returns the line's
+    /// code, if the line became the current one and has code.
+    pub fn enter_next(&mut self) -> Option<Code> {
+        let pc = self.pc;
+        // The interpreter looks nothing up within the current line, even if the translations have changed.
+        match self.fetch.holds(pc)
+            || self.enter_hinted_line::<false>(pc)
+            || self.enter_line_of_other_page(pc)
+        {
+            true => self.code(pc),
+            false => None,
+        }
+    }
+
+    /// Returns the line with these words.
+    pub fn line_of(&self, words: [u32; 8]) -> Line<B> {
+        Line {
+            core: self.config.core,
+            ops: words.map(|word| self.decode.arm(word)),
+            words,
+            names: words.map(|word| self.decode.arm_name(word)),
+        }
+    }
+
+    /// Executes the instruction at the pc exactly as the interpreter does, for code that runs in A32 state. Returns
+    /// false, and does nothing, if the pc is in another line that the core cannot enter by a hint.
+    pub fn execute_next(&mut self) -> bool {
+        let pc = self.pc;
+        if !self.fetch.holds(pc) && !self.enter_hinted_line::<false>(pc) {
+            return false;
+        }
+        let op = self.current_op::<false>(pc);
+        self.pc = pc.wrapping_add(4);
+        self.r[15] = pc.wrapping_add(8);
+        self.execute_op(op);
+        true
+    }
+}
