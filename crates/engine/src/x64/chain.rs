@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Shared code that enters and leaves code, and that goes from line to line.
+
+use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
+
+use super::{
+    Assembler, CODE, CORE, EARLY_USES, ENTER, FLAGS, Fields, HEAD, HINTS, LATE, LIMIT, LINES,
+    MARGIN, MARKS, STARTS, USES, WORD_PENDING,
+};
+
+/// Enters code, as a function of the host: see [`super::enter`].
+pub fn enter(ops: &mut Assembler, f: Fields) -> usize {
+    let start = ops.offset().0;
+    dynasm!(ops
+        ; .arch x64
+        ; push rbx
+        ; push rbp
+        ; push r12
+        ; push r13
+        ; push r14
+        ; push r15
+        ; sub rsp, 8
+        ; mov rbp, rdi
+        ; mov edi, esi
+        ; mov rbx, [BYTE rbp + CORE]
+        ; mov r15, [BYTE rbp + LINES]
+        ; mov r12, [rbx + f.cycles]
+        ; xor r13d, r13d
+        ; mov rax, [rbx + f.horizon]
+        ; sub rax, MARGIN
+        ; mov [BYTE rbp + LIMIT], rax
+    );
+    flags_in(ops, f);
+    dynasm!(ops
+        ; .arch x64
+        ; mov eax, [rbx + f.pc]
+        ; mov ecx, eax
+        ; and ecx, -32
+        ; call ->place
+        ; jmp rdi
+    );
+    start
+}
+
+/// Goes to the line at `eax` while loaded words, the registers in `r9d`, are pending.
+pub fn chain_word(ops: &mut Assembler, f: Fields) -> usize {
+    let start = ops.offset().0;
+    count(ops);
+    find_line(ops, f);
+    dynasm!(ops
+        ; .arch x64
+        ; ->place_word:
+        ; shl rdi, 4
+        ; add rdi, [BYTE rbp + CODE]
+        ; mov r14d, ecx
+        ; and eax, 0x1c
+        ; shr eax, 2
+        ; movzx ecx, BYTE [rdi + rax + STARTS]
+        ; sub r12, rcx
+        ; sub r13, rax
+        ; movzx ecx, WORD [rdi + rax * 2 + USES]
+        ; movzx eax, WORD [rdi + rax * 2]
+        ; add rdi, rax
+        ; test ecx, r9d
+        ; jnz >wait
+        ; ret
+        // An instruction that uses the word waits for one cycle.
+        ; wait:
+        ; inc r12
+        ; inc QWORD [rbx + f.interlock_cycles]
+        ; ret
+        ; out:
+        ; jmp ->look_up
+    );
+    start
+}
+
+/// Goes to the line after the current one.
+pub fn chain_next(ops: &mut Assembler, f: Fields) -> usize {
+    let start = ops.offset().0;
+    dynasm!(ops ; .arch x64 ; lea eax, [r14 + 32]);
+    count(ops);
+    find_line(ops, f);
+    dynasm!(ops
+        ; .arch x64
+        // Nothing is pending at the first instruction, so its code has a fixed place.
+        ; shl rdi, 4
+        ; add rdi, [BYTE rbp + CODE]
+        ; mov r14d, ecx
+        ; add rdi, HEAD
+        ; ret
+        ; out:
+        ; xor r9d, r9d
+        ; jmp ->look_up
+    );
+    start
+}
+
+/// Goes to the line at `eax`.
+pub fn chain(ops: &mut Assembler, f: Fields) -> usize {
+    let start = ops.offset().0;
+    count(ops);
+    dynasm!(ops ; .arch x64 ; ->chain:);
+    find_line(ops, f);
+    dynasm!(ops
+        ; .arch x64
+        // Puts the address of the code edi of the line at ecx, at the instruction at eax, into rdi.
+        ; ->place:
+        ; shl rdi, 4
+        ; add rdi, [BYTE rbp + CODE]
+        ; mov r14d, ecx
+        ; and eax, 0x1c
+        ; shr eax, 2
+        ; movzx ecx, BYTE [rdi + rax + STARTS]
+        ; sub r12, rcx
+        ; sub r13, rax
+        ; movzx eax, WORD [rdi + rax * 2]
+        ; add rdi, rax
+        ; ret
+        ; out:
+        ; xor r9d, r9d
+    );
+    look_up(ops, f);
+    start
+}
+
+/// Looks up the line at `eax`, or leaves.
+fn look_up(ops: &mut Assembler, f: Fields) {
+    dynasm!(ops
+        ; .arch x64
+        ; ->look_up:
+        ; mov [rbx + f.pc], eax
+        ; mov [BYTE rbx + f.r(15)], edx
+        ; mov [BYTE rbp + WORD_PENDING], r9d
+        ; cmp r12, [BYTE rbp + LIMIT]
+        ; ja >none
+        ; sub rsp, 8
+        ; mov rdi, rbx
+        ; call QWORD [BYTE rbp + ENTER]
+        ; add rsp, 8
+        ; mov edi, eax
+        ; test eax, eax
+        ; js >none
+        ; mov eax, [rbx + f.pc]
+        ; mov ecx, eax
+        ; and ecx, -32
+        ; mov r9d, [BYTE rbp + WORD_PENDING]
+        ; test r9d, r9d
+        ; jz ->place
+        ; jmp ->place_word
+        ; none:
+        ; mov r9d, [BYTE rbp + WORD_PENDING]
+        ; shl r9, 32
+        ; mov [rbx + f.interlock], r9
+        ; add rsp, 8
+    );
+    leave(ops, f);
+}
+
+/// Leaves the code.
+fn leave(ops: &mut Assembler, f: Fields) {
+    flags_out(ops, f);
+    dynasm!(ops
+        ; .arch x64
+        ; ->end:
+        ; mov [rbx + f.cycles], r12
+        ; mov rax, r13
+        ; add rsp, 8
+        ; pop r15
+        ; pop r14
+        ; pop r13
+        ; pop r12
+        ; pop rbp
+        ; pop rbx
+        ; ret
+    );
+}
+
+/// As [`chain_word`], for results that are available one cycle later.
+pub fn chain_late(ops: &mut Assembler, f: Fields) -> usize {
+    let start = ops.offset().0;
+    count(ops);
+    find_line(ops, f);
+    dynasm!(ops
+        ; .arch x64
+        ; shl rdi, 4
+        ; add rdi, [BYTE rbp + CODE]
+        ; and eax, 0x1c
+        ; shr eax, 2
+        ; xor esi, esi
+        ; movzx r8d, WORD [rdi + rax * 2 + USES]
+        ; test r8d, r9d
+        ; jnz >used
+        ; movzx r8d, BYTE [rdi + rax + LATE]
+        ; cmp r8d, 3
+        ; je >enter
+        ; test r8d, r8d
+        ; jz >unknown
+        ; movzx r10d, WORD [rdi + rax * 2 + EARLY_USES + 2]
+        ; test r10d, r9d
+        ; jz >enter
+        ; cmp r8d, 1
+        ; jne >unknown
+        ; inc esi
+        ; jmp >enter
+        ; used:
+        // An instruction that needs the result early waits for two cycles, others for one.
+        ; movzx r8d, WORD [rdi + rax * 2 + EARLY_USES]
+        ; test r8d, r9d
+        ; setnz sil
+        ; inc esi
+        ; enter:
+        ; add r12, rsi
+        ; add [rbx + f.interlock_cycles], rsi
+        ; mov r14d, ecx
+        ; movzx ecx, BYTE [rdi + rax + STARTS]
+        ; sub r12, rcx
+        ; sub r13, rax
+        ; movzx eax, WORD [rdi + rax * 2]
+        ; add rdi, rax
+        ; ret
+        ; unknown:
+        ; lea eax, [rcx + rax * 4]
+        ; out:
+        ; add rsp, 8
+    );
+    late_pending(ops, f);
+    dynasm!(ops ; .arch x64 ; jmp ->pending_at);
+    start
+}
+
+/// Puts the flags of the frame into the core. The product has N, Z, C and V in bits 31 to 28, without carries. Uses
+/// `eax` and `ecx`.
+pub fn flags_out(ops: &mut Assembler, f: Fields) {
+    dynasm!(ops
+        ; .arch x64
+        ; movzx eax, WORD [BYTE rbp + FLAGS]
+        ; and eax, 0xc101
+        ; imul eax, eax, 0x1021_0000
+        ; and eax, 0xf000_0000_u32 as i32
+        ; mov ecx, [rbx + f.flags]
+        ; and ecx, 1 << 27
+        ; or eax, ecx
+        ; mov [rbx + f.flags], eax
+    );
+}
+
+/// Puts the flags of the core into the frame. Uses `eax`.
+pub fn flags_in(ops: &mut Assembler, f: Fields) {
+    dynasm!(ops
+        ; .arch x64
+        ; mov eax, [rbx + f.flags]
+        ; shr eax, 28
+        ; imul eax, eax, 0x1081
+        ; and eax, 0xc101
+        ; mov [BYTE rbp + FLAGS], ax
+    );
+}
+
+/// Counts the cycles in `sil` and the instructions above them. Puts the last instruction's address + 8 into `edx`.
+pub fn count(ops: &mut Assembler) {
+    dynasm!(ops
+        ; .arch x64
+        ; movzx ecx, sil
+        ; add r12, rcx
+        ; shr esi, 8
+        ; add r13, rsi
+        ; lea edx, [r14 + rsi * 4 + 4]
+    );
+}
+
+/// Finds the code of the line at `eax`, and makes it the current line. Leaves the name of the code in `rdi` and the
+/// address of the line in `ecx`. Jumps to the next label `out` if there is none, or if the horizon is near. Changes
+/// neither `eax`, `edx` nor `r9`.
+fn find_line(ops: &mut Assembler, f: Fields) {
+    dynasm!(ops
+        ; .arch x64
+        ; cmp r12, [BYTE rbp + LIMIT]
+        ; ja >out
+        // The page must be known.
+        ; mov ecx, eax
+        ; shr ecx, 12
+        ; cmp ecx, [rbx + f.page]
+        ; jne >out
+        ; mov rcx, [rbx + f.page_epoch]
+        ; cmp rcx, [rbx + f.epoch]
+        ; jne >out
+        // The hint of the line must match.
+        ; mov ecx, eax
+        ; test eax, 0xfe00_0000_u32 as i32
+        ; jnz >high
+        ; or ecx, [rbx + f.fetch_pid]
+        ; high:
+        ; mov esi, ecx
+        ; shr esi, 5
+        ; and esi, 2047
+        ; mov rdi, [BYTE rbp + HINTS]
+        ; mov rsi, [rdi + rsi * 8]
+        ; and ecx, -32
+        ; or ecx, 1
+        ; or rcx, [rbx + f.generation]
+        ; xor rcx, rsi
+        ; shl rcx, 16
+        ; jnz >out
+        ; shr rsi, 48
+        // The slot must have code.
+        ; mov rdi, [BYTE rbp + MARKS]
+        ; mov edi, [rdi + rsi * 4]
+        ; btr edi, 31
+        ; jnc >out
+        ; mov [rbx + f.slot], rsi
+        ; mov ecx, eax
+        ; and ecx, -32
+        ; mov [rbx + f.line_pc], ecx
+    );
+}
+
+/// Makes the results in `r9d` pending, late ones.
+fn late_pending(ops: &mut Assembler, f: Fields) {
+    dynasm!(ops
+        ; .arch x64
+        ; mov r8, r9
+        ; shl r9, 48
+        ; shl r8, 32
+        ; or r9, r8
+        ; mov [rbx + f.interlock], r9
+    );
+}

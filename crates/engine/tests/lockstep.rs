@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Random programs run on a core with the translator and on a core with the interpreter. After every few hundred
+//! cycles, the whole state of both cores must be the same.
+//!
+//! `LOCKSTEP_SEEDS=A..B` selects other programs.
+
+#![cfg(all(target_arch = "x86_64", target_os = "linux"))]
+
+mod loops;
+mod memory;
+mod program;
+
+use arm::model::{ARM920T, ARM926EJS, Core};
+use arm::{Config, CostTable, Cpu, Exit, State};
+use program::{Ram, Random};
+
+/// Rounds of a program. Each begins with other registers.
+const ROUNDS: u32 = 40;
+/// Entries of a line before it is translated.
+const THRESHOLD: u32 = 2;
+
+fn machine(core: &'static Core, seed: u64) -> Cpu<Ram> {
+    let cost = CostTable {
+        bus_sync: 1,
+        tail_exposed_256: 128,
+        walk_overhead: 1,
+        lines_tested_per_op: 8,
+        cp15_busy: 1,
+    };
+    let size = core.cache_bytes.0;
+    let config = Config::new(core, size, size, cost).unwrap();
+    let mut cpu = Cpu::new(config, Ram::new(seed));
+    program::start(&mut cpu);
+    cpu
+}
+
+fn saved(cpu: &Cpu<Ram>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    cpu.save(&mut bytes);
+    bytes
+}
+
+fn describe(cpu: &Cpu<Ram>) -> String {
+    let registers: Vec<_> = (0..16).map(|n| format!("{:x}", cpu.register(n))).collect();
+    let counters: Vec<_> = cpu.counters.entries();
+    format!(
+        "cycles {} cpsr {:x} registers {registers:?}\n{counters:?}",
+        cpu.cycles(),
+        cpu.cpsr()
+    )
+}
+
+/// Runs a program on both. Returns the number of instructions.
+fn run(core: &'static Core, seed: u64) -> u64 {
+    let mut random = Random(seed);
+    let (mut one, mut other) = (machine(core, seed), machine(core, seed));
+    let engine = engine::translator_for(core, THRESHOLD).unwrap();
+    assert!(one.set_engine(Some(engine)));
+    for round in 0..ROUNDS {
+        let registers = program::registers(&mut random);
+        let mut limit = one.cycles();
+        for cpu in [&mut one, &mut other] {
+            cpu.set_cpsr(0x13 + 0x40 * u32::from(round % 2 == 0));
+            for (n, value) in registers.iter().enumerate() {
+                cpu.set_register(n, *value);
+            }
+        }
+        for chunk in 0..30 {
+            let before = describe(&one);
+            limit += 1 + random.below(700);
+            let exits = [one.run(limit), other.run(limit)];
+            let place =
+                || format!("seed {seed} round {round} chunk {chunk} to {limit}\nbefore: {before}");
+            assert_eq!(
+                exits[0],
+                exits[1],
+                "{}\n{}\n{}",
+                place(),
+                describe(&one),
+                describe(&other)
+            );
+            let states = [saved(&one), saved(&other)];
+            if states[0] != states[1] {
+                let at = states[0].iter().zip(&states[1]).position(|(a, b)| a != b);
+                panic!(
+                    "byte {at:?}, {}\ntranslator:  {}\ninterpreter: {}",
+                    place(),
+                    describe(&one),
+                    describe(&other)
+                );
+            }
+            if exits[0] != Exit::Limit {
+                break;
+            }
+        }
+    }
+    one.counters.instructions
+}
+
+fn run_all(core: &'static Core, seeds: std::ops::Range<u64>) {
+    let before = engine::statistics().lines;
+    let instructions: u64 = seeds.map(|seed| run(core, seed)).sum();
+    let lines = engine::statistics().lines - before;
+    println!("{instructions} instructions, {lines} lines translated");
+    assert!(
+        instructions > 100_000 && lines > 500,
+        "{instructions} {lines}"
+    );
+}
+
+fn seeds() -> std::ops::Range<u64> {
+    let Ok(text) = std::env::var("LOCKSTEP_SEEDS") else {
+        return 0..40;
+    };
+    let (from, to) = text.split_once("..").expect("A..B");
+    from.parse().expect("a number")..to.parse().expect("a number")
+}
+
+#[test]
+fn the_arm926ej_s_runs_alike() {
+    run_all(&ARM926EJS, seeds());
+}
+
+#[test]
+fn the_arm920t_runs_alike() {
+    run_all(&ARM920T, seeds());
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The memory for code: no page is writable and executable at once, and full memory is replaced.
+
+use arm::engine::Translation;
+use arm::model::ARM926EJS;
+use arm::{Config, CostTable, Cpu};
+
+use crate::program::Ram;
+
+fn core() -> Cpu<Ram> {
+    let cost = CostTable {
+        bus_sync: 1,
+        tail_exposed_256: 128,
+        walk_overhead: 1,
+        lines_tested_per_op: 8,
+        cp15_busy: 1,
+    };
+    Cpu::new(
+        Config::new(&ARM926EJS, 4096, 4096, cost).unwrap(),
+        Ram::new(1),
+    )
+}
+
+/// Words of line `n`: additions of different constants.
+fn words(n: u32) -> [u32; 8] {
+    std::array::from_fn(|at| 0xe280_0000 + (n >> (2 * at) & 3) + 4 * at as u32)
+}
+
+#[test]
+fn no_page_is_writable_and_executable() {
+    let mut translator = engine::translator_for(&ARM926EJS, 1).unwrap();
+    let code = translator.translate(&core().line_of(words(0)));
+    assert!(matches!(code, Translation::Code(_)), "{code:?}");
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let of_code: Vec<_> = maps
+        .lines()
+        .filter(|line| line.contains("warmswitch code"))
+        .collect();
+    assert!(of_code.len() >= 2, "{maps}");
+    let rights: Vec<_> = of_code
+        .iter()
+        .map(|line| &line[line.find(' ').unwrap() + 1..][..3])
+        .collect();
+    assert!(
+        rights.contains(&"rw-") && rights.contains(&"r-x"),
+        "{rights:?}"
+    );
+    assert!(!maps.contains(" rwx"), "{maps}");
+}
+
+#[test]
+fn full_memory_is_replaced_and_other_machines_follow() {
+    let core = core();
+    let mut one = engine::translator_for(&ARM926EJS, 1).unwrap();
+    let mut other = engine::translator_for(&ARM926EJS, 1).unwrap();
+    let known = one.translate(&core.line_of(words(0)));
+    assert_eq!(other.translate(&core.line_of(words(0))), known);
+    let dropped =
+        (1..60_000).find(|n| one.translate(&core.line_of(words(*n))) == Translation::Dropped);
+    assert!(dropped.is_some_and(|n| n > 10_000), "{dropped:?}");
+    // Both begin anew. The other machine notices when it asks, and shares the new code then.
+    let again = one.translate(&core.line_of(words(7)));
+    assert!(matches!(again, Translation::Code(_)));
+    assert_eq!(
+        other.translate(&core.line_of(words(7))),
+        Translation::Dropped
+    );
+    assert_eq!(other.translate(&core.line_of(words(7))), again);
+}
