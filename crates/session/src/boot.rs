@@ -9,6 +9,7 @@ use arm::Victims;
 use board::BoardSpec;
 use board::boot::{Blob, Boot, LinuxBoot};
 
+use crate::engine;
 use crate::memory::{self, KernelTraits};
 use crate::{cores, root_fs};
 use base::boards;
@@ -288,6 +289,7 @@ pub fn is_path(kernel: &str) -> bool {
 /// Loads a board by name or file, and sets its victim policy.
 pub fn board(name: &str, victims: &str) -> Result<BoardSpec> {
     let (mut board, _) = boards::load(name)?;
+    engine::check(board.core.core)?;
     let found = Victims::ALL.iter().find(|(n, _)| *n == victims);
     let Some((_, victims)) = found else {
         let names = Victims::ALL.map(|(n, _)| n);

@@ -7,6 +7,7 @@ extern crate base;
 pub mod boot;
 pub mod console;
 pub mod cores;
+pub mod engine;
 pub mod fetched;
 pub mod instrument;
 pub mod kernel_log;

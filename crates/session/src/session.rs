@@ -17,6 +17,7 @@ use watch::checker::{Checker, Distinctions, Report};
 use watch::ledger::Ledger;
 
 use crate::console::{self, AfterStop, Console, WaitEnd};
+use crate::engine;
 use crate::peer::{NoPeer, Peer};
 use crate::snapshot::{self, Snapshots};
 use results::runs::markers::{self, Typed};
@@ -86,7 +87,7 @@ impl std::error::Error for Failure {}
 impl Session {
     /// Boots to the first prompt. `seed` starts the random sequence of cache victims.
     pub fn boot(board: &BoardSpec, seed: u64, boot: &Boot) -> Result<Session> {
-        Session::at_prompt(Machine::new(seeded(board, seed), boot)?)
+        Session::at_prompt(engine::equip(Machine::new(seeded(board, seed), boot)?))
     }
 
     /// Restores the machine `name`, if it has a snapshot. The machine may be at any cycle.
@@ -359,6 +360,11 @@ impl<B: BoardBus> Session<B> {
     /// Returns the board time since power-on, in seconds.
     pub fn seconds(&self) -> f64 {
         self.machine.seconds()
+    }
+
+    /// Name of the machine's engine.
+    pub fn engine(&self) -> &'static str {
+        engine::name(&self.machine)
     }
 
     /// Returns the core cycles since power-on.

@@ -9,6 +9,7 @@
 //! The file holds these parts, in this order: [`MAGIC`], [`FORMAT`], the length of the state, the name, a BLAKE3 hash
 //! of all other parts, and the state. Format and length are little-endian. The state is compressed as one LZ4 block.
 
+use crate::engine;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -193,7 +194,7 @@ fn read(path: &Path, name: &str, spec: &BoardSpec) -> Result<Option<Machine>> {
     let length = file.metadata()?.len();
     ensure!(length <= LARGEST_FILE, "it is too large for a snapshot");
     let state = state(&fs::read(path)?, name)?;
-    let machine = Machine::restored(spec.clone(), &state)?;
+    let machine = engine::equip(Machine::restored(spec.clone(), &state)?);
     // Marks the snapshot as used, because not every file system keeps the time of the last access.
     let _ = file.set_modified(SystemTime::now());
     Ok(Some(machine))

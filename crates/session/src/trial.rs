@@ -46,6 +46,7 @@ pub fn measure<B: BoardBus>(
         overhead: measured.windows[1].clone(),
         whole: measured.whole.clone(),
         end_cycle: session.now(),
+        engine: session.engine().to_string(),
         provenance: provenance.clone(),
     };
     Ok((run, measured.console.clone()))

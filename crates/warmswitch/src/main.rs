@@ -59,7 +59,13 @@ fn main() -> ExitCode {
             };
         }
     };
-    let result = base::interrupt::install().and_then(|()| command::execute(cli.command));
+    let translator = session::engine::Maker {
+        knows: engine::knows,
+        make: engine::translator,
+    };
+    let result = base::interrupt::install()
+        .and_then(|()| session::engine::choose(cli.engine, translator))
+        .and_then(|()| command::execute(cli.command));
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::No) => ExitCode::from(1),

@@ -12,9 +12,8 @@ const CPU_HZ: u64 = 180_000_000;
 pub fn made_up_run(board: &str, mode: &str, size_kb: u32, tasks: u32, switch_us: f64) -> Run {
     let rounds = 100;
     let overhead_ns: Vec<f64> = (0..11).map(|i| 10_000.0 + f64::from(i)).collect();
-    let switch_ns: Vec<f64> = (0..11)
-        .map(|i| switch_us * 1e3 + f64::from(i * 10))
-        .collect();
+    let switch_ns = |i: i32| switch_us * 1e3 + f64::from(i * 10);
+    let switch_ns: Vec<f64> = (0..11).map(switch_ns).collect();
     let hop_ns: Vec<f64> = switch_ns.iter().map(|ns| ns + 10_005.0).collect();
     let window = |hop_us: f64, share: f64| {
         let hops = 11 * rounds * tasks;
@@ -65,6 +64,7 @@ pub fn made_up_run(board: &str, mode: &str, size_kb: u32, tasks: u32, switch_us:
         ring: window(switch_us + 10.055, 1.0),
         overhead: window(10.005, 0.1),
         end_cycle: 1,
+        engine: "interpreter".into(),
         provenance: Provenance::default(),
         point,
     }

@@ -26,6 +26,7 @@ fn run(seed: u64, simulator: &str, kernel_hash: &str) -> Run {
         overhead: Window::default(),
         whole: Window::default(),
         end_cycle: 7,
+        engine: String::new(),
         provenance: Provenance {
             simulator: simulator.into(),
             kernel_hash: kernel_hash.into(),

@@ -89,6 +89,9 @@ pub struct Run {
     pub whole: Window,
     /// Core cycles from power-on to the end of the point.
     pub end_cycle: u64,
+    /// What executed the guest's instructions. It changes no result, and is no part of the run's hash.
+    #[serde(default)]
+    pub engine: String,
     /// Inputs of the run.
     pub provenance: Provenance,
 }

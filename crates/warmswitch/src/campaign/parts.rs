@@ -210,6 +210,7 @@ fn boards_of(points: &[Point]) -> Result<BTreeMap<String, (BoardSpec, String)>> 
             continue;
         }
         let (spec, hash) = boards::load(name)?;
+        session::engine::check(spec.core.core)?;
         let mut others = specs.iter();
         if let Some((other, _)) = others.find(|(_, (_, other))| *other == hash) {
             bail!("boards {other} and {name} have equal descriptions; name one of them only");

@@ -146,7 +146,7 @@ pub fn power_on(target: &Target, cmdline: &[String]) -> Result<(Machine, Option<
         ..target.recipe()?
     }
     .prepare(&board)?;
-    let machine = Machine::new(board, &prepared.boot())?;
+    let machine = session::engine::equip(Machine::new(board, &prepared.boot())?);
     Ok((machine, prepared.files.vmlinux))
 }
 

@@ -32,6 +32,7 @@ pub mod table;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use session::engine::Choice;
 
 use crate::Outcome;
 
@@ -41,6 +42,10 @@ use crate::Outcome;
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
+    /// What executes the guest's instructions: the translator where this host and the board's core have one (auto). The
+    /// engine changes no result
+    #[arg(long, global = true, value_enum, default_value_t)]
+    pub engine: Choice,
 }
 
 /// The verbs, one per line. Each line has the name of the verb's file and the verb's name.

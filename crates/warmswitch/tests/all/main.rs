@@ -12,6 +12,7 @@ mod commands;
 mod cores;
 mod coverage;
 mod debug;
+mod engine;
 mod explain;
 mod fcse;
 #[cfg(feature = "every-kernel")]
