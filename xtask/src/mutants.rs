@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask mutants --checker|--core [WORD]...`: checks that the tests detect mistakes in the coherence checker and
-//! in the core's shortcuts.
+//! `cargo xtask mutants --checker|--core|--engine [WORD]...`: checks that the tests detect mistakes in the coherence
+//! checker, in the core's shortcuts, and in the translator.
 //!
-//! Each mutant changes a few lines of `crates/watch/src/checker` or of `crates/arm/src` ([`list`]). The change is made
+//! Each mutant changes a few lines of `crates/watch/src/checker`, `crates/arm/src` or `crates/engine/src` ([`list`]). The change is made
 //! in a copy of the tree under `target/mutants`, and the tests run in this copy. For the checker, the tests are its
 //! unit tests, including the comparison with the reference, and then the litmus programs. For the core, the tests are
-//! all its unit tests, with the fuzzer last. A mutant that passes all tests survives. A surviving mutant is an error
+//! all its unit tests, with the fuzzer last. For the translator, the tests are the comparisons with the interpreter. A mutant that passes all tests survives. A surviving mutant is an error
 //! unless the list gives a reason. A mutant that makes the tests five times slower, and slower than 90 s, counts as
 //! killed. If WORDs are given, a mutant runs only if its file or its reason contains one of them.
 
@@ -21,7 +21,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::{cargo, git, must, root};
 use list::{Expected, Mutant};
 
-const USAGE: &str = "usage: cargo xtask mutants --checker|--core [WORD]...
+const USAGE: &str = "usage: cargo xtask mutants --checker|--core|--engine [WORD]...
 a mutant that makes the tests five times slower, and slower than 90 s, counts as killed";
 /// Factor by which a mutant may slow the tests.
 const PATIENCE: u64 = 5;
@@ -29,6 +29,14 @@ const PATIENCE: u64 = 5;
 const AT_LEAST: u64 = 90;
 /// Exit code of `timeout` when the time is up.
 const TIME_IS_UP: i32 = 124;
+
+/// Parts of cargo's message if the tests crash, alone and under `timeout`.
+const CRASHES: [&str; 4] = [
+    "(signal: ",
+    "(exit status: 134)",
+    "(exit status: 136)",
+    "(exit status: 139)",
+];
 
 /// The crate that mutants change.
 struct Subject {
@@ -59,6 +67,14 @@ static CORE: Subject = Subject {
     optimised: "--config=profile.dev.package.arm.opt-level=1",
 };
 
+static ENGINE: Subject = Subject {
+    package: "engine",
+    source: "crates/engine/src",
+    tests: &[&["--test=lockstep"]],
+    mutants: list::of_engine,
+    optimised: "--config=profile.dev.package.engine.opt-level=1",
+};
+
 /// Result of the tests.
 enum Verdict {
     /// Tests that failed or did not end.
@@ -71,6 +87,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     let (subject, words) = match arguments {
         [which, words @ ..] if which == "--checker" => (&CHECKER, words),
         [which, words @ ..] if which == "--core" => (&CORE, words),
+        [which, words @ ..] if which == "--engine" => (&ENGINE, words),
         _ => bail!(USAGE),
     };
     let selected = |text: &str| words.is_empty() || words.iter().any(|w| text.contains(&**w));
@@ -220,12 +237,17 @@ fn failing(
         return Ok(slow);
     }
     let names = text.lines().filter_map(|line| line.strip_prefix("    "));
-    let names = names.filter(|line| !line.contains(' ') && line.contains("::"));
+    let names = names.filter(|line| !line.is_empty() && !line.contains(' '));
     let mut failed: Vec<String> = names.map(last).collect();
     failed.sort();
     failed.dedup();
     if failed.is_empty() {
-        bail!("{}", String::from_utf8_lossy(&output.stderr));
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(
+            CRASHES.iter().any(|crash| errors.contains(crash)),
+            "{errors}"
+        );
+        failed.push("a crash".to_owned());
     }
     Ok(failed)
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of the tracked files: house rules that a program can check.
 
+mod engine;
 mod hashed;
 mod layers;
 mod output;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Changes that tests must detect. They change the coherence checker or the core's shortcuts.
+//! Changes that tests must detect. They change the coherence checker, the core's shortcuts or the translator.
 
 mod bus;
 mod data;
 mod diagnosis;
+mod engine;
 mod fetches;
 mod others;
 mod waits;
@@ -72,14 +73,19 @@ pub fn of_core() -> Vec<&'static Mutant> {
         .collect()
 }
 
+/// Returns the mutants of the translator.
+pub fn of_engine() -> Vec<&'static Mutant> {
+    engine::MUTANTS.iter().collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use crate::mutants::{CHECKER, CORE};
+    use crate::mutants::{CHECKER, CORE, ENGINE};
     use crate::root;
 
     #[test]
     fn every_mutant_is_of_a_text_that_is_there_once() {
-        for subject in [&CHECKER, &CORE] {
+        for subject in [&CHECKER, &CORE, &ENGINE] {
             for mutant in (subject.mutants)() {
                 let file = root().join(subject.source).join(mutant.file);
                 let text = std::fs::read_to_string(file).unwrap();

@@ -179,8 +179,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "cpu.rs",
-        "                expected = NO_LINE;\n            }",
-        "            }",
+        "                expected = NO_LINE;\n                if ENGINE\n",
+        "                if ENGINE\n",
         "an operation that was looked up ahead is used only within its line",
     ),
     survives(
