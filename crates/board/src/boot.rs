@@ -4,7 +4,7 @@
 //!
 //! A raw Image goes to 0x8000, a vmlinux to the addresses of its segments, and a zImage above the kernel that it
 //! unpacks. Device tree and RAM disk follow. No code runs before the kernel, so caches and MMU are off. The loader
-//! refuses files that do not fit the board: a device tree of another machine, and a zImage whose kernel is linked to an
+//! refuses files that do not fit the board: a device tree of another machine, and a zImage whose kernel is linked at an
 //! address outside the RAM.
 
 mod pieces;
@@ -154,7 +154,7 @@ pub enum Boot {
         /// The program.
         bytes: Vec<u8>,
     },
-    /// An ELF executable that is linked to physical addresses. It starts like [`Boot::Bare`].
+    /// An ELF executable that is linked at physical addresses. It starts like [`Boot::Bare`].
     BareElf(Blob),
 }
 
@@ -300,7 +300,7 @@ impl LinuxBoot {
         match kind(kernel)? {
             KernelKind::Elf => {
                 let elf = Elf::parse(&kernel.bytes).map_err(|problem| kernel.error(problem))?;
-                // A vmlinux is linked to virtual addresses. Its first segment starts a few pages after PAGE_OFFSET,
+                // A vmlinux is linked at virtual addresses. Its first segment starts a few pages after PAGE_OFFSET,
                 // which is mapped to the start of RAM.
                 let lowest = elf.segments.iter().map(|s| s.physical).min().unwrap_or(0);
                 let shift = (lowest & 0xffe0_0000).wrapping_sub(ram);

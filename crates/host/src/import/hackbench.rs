@@ -17,7 +17,7 @@ pub const FORM: Form = Form {
     read,
 };
 
-/// Line of hackbench with its default messages.
+/// Line that hackbench prints if the number and the size of its messages are the defaults.
 const MESSAGES: &str = "Each sender will pass 100 messages of 100 bytes";
 /// Default number of file descriptors in each group.
 const DESCRIPTORS: &str = "40";

@@ -11,7 +11,7 @@ use super::view::View;
 use crate::image::LIBRARY_DIR;
 use crate::image::elf;
 
-/// The last architecture before ARMv6, by ARM's number (IHI0045, `Tag_CPU_arch`).
+/// The last architecture before ARMv6, as a value of `Tag_CPU_arch` (ARM's ABI, IHI0045).
 const ARMV5TEJ: u64 = 5;
 
 /// Folder of the cross compiler's libraries, which the user can add.

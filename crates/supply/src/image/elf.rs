@@ -136,8 +136,8 @@ fn check_machine(name: &str, data: &[u8]) -> Result<()> {
     );
 }
 
-/// Returns the architecture that a file needs, as the number of ARM's ABI (IHI0045, `Tag_CPU_arch`). Returns `None` if
-/// the file has no such number.
+/// Returns the architecture that a file needs, as a value of `Tag_CPU_arch` (ARM's ABI, IHI0045). Returns `None` if the
+/// file has no such value.
 pub fn architecture(data: &[u8]) -> Option<u64> {
     let (endian, sections) = sections(data)?;
     let section = sections

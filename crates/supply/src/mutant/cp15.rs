@@ -72,7 +72,7 @@ impl Cp15 {
         Cp15::of(word).is_some_and(|op| self.covers(op))
     }
 
-    /// Returns whether `op` is this operation, with any CRm for `*`.
+    /// Returns whether `op` is this operation. If this operation's CRm is `*`, any CRm matches.
     pub fn covers(self, op: Cp15) -> bool {
         self == Cp15 {
             crm: self.crm.and(op.crm),

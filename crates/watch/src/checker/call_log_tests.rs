@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Functions called between a fill, a write and a use, with invented instructions.
+//! Tests of the log of calls between a fill, a write and a use, with hand-written instruction sequences.
 
 use super::super::calls::stack;
 use super::*;

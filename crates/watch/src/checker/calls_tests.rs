@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The call tree of invented instructions.
+//! Tests of the call tree with hand-written instruction sequences.
 
 use super::*;
 

@@ -138,8 +138,8 @@ impl Pages {
     }
 
     /// Returns the number of the page whose `struct page` is at `page`. The kernel's array of `pages` such structures
-    /// is at `map`. Returns `None` until the size of a structure is known, and for an address that cannot be in the
-    /// array: the address comes from a guest's register.
+    /// is at `map`. Returns `None` until the size of a structure is known. Also returns `None` for an address that
+    /// cannot be in the array, because `page` comes from a guest's register and may have any value.
     fn number(&mut self, page: u32, map: u32, pages: u32) -> Option<u32> {
         let distance = page.wrapping_sub(map);
         if !distance.is_multiple_of(4) || distance / MAPPED[1] >= pages {

@@ -66,8 +66,8 @@ fn stores(missed: &[(Miss, Missed)]) -> Missed {
 /// `mov r1, #2 MB`, `ldr r3, [r1, #-0x800]`, which loads the translation.
 const AT_2_MB: [u32; 2] = [0xe3a0_1602, 0xe511_3800];
 
-/// Returns code that runs `last` with r1 16 bytes below 3 MB. If `warm`, the code first loads the translations of 2, 3
-/// and 5 MB. Then it runs `last` twice, the second time from the I-cache.
+/// Returns code that sets r1 to 3 MB - 16 and runs `last`. If `warm`, the code first loads the translations of 2, 3 and
+/// 5 MB. Then it runs `last` twice, the second time from the I-cache.
 fn at_3_mb(last: &[u32], warm: bool) -> Vec<u32> {
     let or_nop = |word: u32| if warm { word } else { NOP };
     let mut code = vec![
