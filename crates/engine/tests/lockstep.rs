@@ -7,12 +7,11 @@
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
 mod loops;
-mod memory;
 mod program;
 
 use arm::model::{ARM920T, ARM926EJS, Core};
-use arm::{Config, CostTable, Cpu, Exit, State};
-use program::{Ram, Random};
+use arm::{Config, Cpu, Exit};
+use program::{COST, Ram, Random, describe, saved};
 
 /// Rounds of a program. Each begins with other registers.
 const ROUNDS: u32 = 40;
@@ -20,34 +19,11 @@ const ROUNDS: u32 = 40;
 const THRESHOLD: u32 = 2;
 
 fn machine(core: &'static Core, seed: u64) -> Cpu<Ram> {
-    let cost = CostTable {
-        bus_sync: 1,
-        tail_exposed_256: 128,
-        walk_overhead: 1,
-        lines_tested_per_op: 8,
-        cp15_busy: 1,
-    };
     let size = core.cache_bytes.0;
-    let config = Config::new(core, size, size, cost).unwrap();
+    let config = Config::new(core, size, size, COST).unwrap();
     let mut cpu = Cpu::new(config, Ram::new(seed));
     program::start(&mut cpu);
     cpu
-}
-
-fn saved(cpu: &Cpu<Ram>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    cpu.save(&mut bytes);
-    bytes
-}
-
-fn describe(cpu: &Cpu<Ram>) -> String {
-    let registers: Vec<_> = (0..16).map(|n| format!("{:x}", cpu.register(n))).collect();
-    let counters: Vec<_> = cpu.counters.entries();
-    format!(
-        "cycles {} cpsr {:x} registers {registers:?}\n{counters:?}",
-        cpu.cycles(),
-        cpu.cpsr()
-    )
 }
 
 /// Runs a program on both. Returns the number of instructions.

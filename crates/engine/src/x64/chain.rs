@@ -50,14 +50,10 @@ pub fn chain_word(ops: &mut Assembler, f: Fields) -> usize {
     dynasm!(ops
         ; .arch x64
         ; ->place_word:
-        ; shl rdi, 4
-        ; add rdi, [BYTE rbp + CODE]
-        ; mov r14d, ecx
-        ; and eax, 0x1c
-        ; shr eax, 2
-        ; movzx ecx, BYTE [rdi + rax + STARTS]
-        ; sub r12, rcx
-        ; sub r13, rax
+    );
+    begin_line(ops);
+    dynasm!(ops
+        ; .arch x64
         ; movzx ecx, WORD [rdi + rax * 2 + USES]
         ; movzx eax, WORD [rdi + rax * 2]
         ; add rdi, rax
@@ -106,14 +102,10 @@ pub fn chain(ops: &mut Assembler, f: Fields) -> usize {
         ; .arch x64
         // Puts the address of the code edi of the line at ecx, at the instruction at eax, into rdi.
         ; ->place:
-        ; shl rdi, 4
-        ; add rdi, [BYTE rbp + CODE]
-        ; mov r14d, ecx
-        ; and eax, 0x1c
-        ; shr eax, 2
-        ; movzx ecx, BYTE [rdi + rax + STARTS]
-        ; sub r12, rcx
-        ; sub r13, rax
+    );
+    begin_line(ops);
+    dynasm!(ops
+        ; .arch x64
         ; movzx eax, WORD [rdi + rax * 2]
         ; add rdi, rax
         ; ret
@@ -266,6 +258,22 @@ pub fn count(ops: &mut Assembler) {
         ; shr esi, 8
         ; add r13, rsi
         ; lea edx, [r14 + rsi * 4 + 4]
+    );
+}
+
+/// Begins the code `edi` of the line at `ecx`, at the instruction at `eax`. Leaves the address of the code in `rdi` and
+/// the number of the instruction in `rax`.
+fn begin_line(ops: &mut Assembler) {
+    dynasm!(ops
+        ; .arch x64
+        ; shl rdi, 4
+        ; add rdi, [BYTE rbp + CODE]
+        ; mov r14d, ecx
+        ; and eax, 0x1c
+        ; shr eax, 2
+        ; movzx ecx, BYTE [rdi + rax + STARTS]
+        ; sub r12, rcx
+        ; sub r13, rax
     );
 }
 

@@ -8,21 +8,13 @@ mod pairs;
 mod restored;
 
 use arm::model::{ARM920T, ARM926EJS, Core};
-use arm::{Config, CostTable, Cpu, Exit, Saved, State};
+use arm::{Config, Cpu, Exit, Saved, State};
 
 use crate::program::hot::{Mix, program, straight};
-use crate::program::{Ram, Random};
+use crate::program::{COST, Ram, Random, describe, saved};
 
 const WORDS: usize = 1500;
 const ROUNDS: u32 = 40;
-
-const COST: CostTable = CostTable {
-    bus_sync: 1,
-    tail_exposed_256: 128,
-    walk_overhead: 1,
-    lines_tested_per_op: 8,
-    cp15_busy: 1,
-};
 
 fn machine(core: &'static Core, ram: Ram, random: &mut Random) -> Cpu<Ram> {
     let size = if core.name == "arm920t" {
@@ -34,22 +26,6 @@ fn machine(core: &'static Core, ram: Ram, random: &mut Random) -> Cpu<Ram> {
     let mut cpu = Cpu::new(config, ram);
     crate::program::start(&mut cpu);
     cpu
-}
-
-fn saved(cpu: &Cpu<Ram>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    cpu.save(&mut bytes);
-    bytes
-}
-
-fn describe(cpu: &Cpu<Ram>) -> String {
-    let registers: Vec<_> = (0..16).map(|n| format!("{:x}", cpu.register(n))).collect();
-    let counters: Vec<_> = cpu.counters.entries();
-    format!(
-        "cycles {} cpsr {:x} registers {registers:?}\n{counters:?}",
-        cpu.cycles(),
-        cpu.cpsr()
-    )
 }
 
 /// Runs one and the other to the limit. Returns the reason of the end.

@@ -3,7 +3,7 @@
 
 use arm::isa::encodings;
 use arm::model::ARM926EJS;
-use arm::{BurstTime, Bus, BusError, Cpu, Pa, Signals, Width};
+use arm::{BurstTime, Bus, BusError, CostTable, Cpu, Pa, Signals, State, Width};
 
 pub mod hot;
 mod rare;
@@ -21,6 +21,33 @@ const COARSE: u32 = 0x3_4000;
 const FINE: u32 = 0x3_5000;
 /// Cycles between two interrupts.
 const PERIOD: u64 = 1999;
+
+/// Costs of the cores.
+pub const COST: CostTable = CostTable {
+    bus_sync: 1,
+    tail_exposed_256: 128,
+    walk_overhead: 1,
+    lines_tested_per_op: 8,
+    cp15_busy: 1,
+};
+
+/// The whole state of a core and its memory.
+pub fn saved(cpu: &Cpu<Ram>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    cpu.save(&mut bytes);
+    bytes
+}
+
+/// The registers and counters of a core.
+pub fn describe(cpu: &Cpu<Ram>) -> String {
+    let registers: Vec<_> = (0..16).map(|n| format!("{:x}", cpu.register(n))).collect();
+    let counters: Vec<_> = cpu.counters.entries();
+    format!(
+        "cycles {} cpsr {:x} registers {registers:?}\n{counters:?}",
+        cpu.cycles(),
+        cpu.cpsr()
+    )
+}
 
 /// A linear congruential generator.
 pub struct Random(pub u64);

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The memory for code: no page is writable and executable at once, and full memory is replaced.
+//!
+//! These tests have a process of their own, because all machines of a process share the memory.
+
+#![cfg(all(target_arch = "x86_64", target_os = "linux"))]
+
+// The programs are for other tests.
+#[allow(dead_code)]
+mod program;
 
 use arm::engine::Translation;
 use arm::model::ARM926EJS;
-use arm::{Config, CostTable, Cpu};
-
-use crate::program::Ram;
+use arm::{Config, Cpu};
+use program::{COST, Ram};
 
 fn core() -> Cpu<Ram> {
-    let cost = CostTable {
-        bus_sync: 1,
-        tail_exposed_256: 128,
-        walk_overhead: 1,
-        lines_tested_per_op: 8,
-        cp15_busy: 1,
-    };
     Cpu::new(
-        Config::new(&ARM926EJS, 4096, 4096, cost).unwrap(),
+        Config::new(&ARM926EJS, 4096, 4096, COST).unwrap(),
         Ram::new(1),
     )
 }
