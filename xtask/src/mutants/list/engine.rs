@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Mutants of the translator.
 
-use super::{Mutant, killed};
+use super::{Mutant, killed, survives};
 
 pub static MUTANTS: &[Mutant] = &[
     killed(
@@ -34,11 +34,12 @@ pub static MUTANTS: &[Mutant] = &[
         "        ; jz >enter\n        ; cmp r8d, 1\n        ; jne >unknown\n",
         "the instruction after the next one waits for a late result",
     ),
-    killed(
+    survives(
         "x64/chain.rs",
         "        ; cmp r8d, 3\n        ; je >enter\n        ; test r8d, r8d\n        ; jz >unknown\n",
         "        ; cmp r8d, 3\n        ; je >enter\n",
         "a late result needs the interpreter if the plan does not know what becomes of it",
+        "the state differs only if a run ends during a slow access of the next instruction, and no test ends there",
     ),
     killed(
         "x64/chain.rs",
