@@ -36,8 +36,8 @@ pub fn knows(core: &Core) -> bool {
     plan::is_planned(core)
 }
 
-/// Number of entries after which a line is translated. A translation takes about as long as 200 executions of the line
-/// by the interpreter.
+/// Number of entries after which a line is translated. A translation takes about 5 us, which is many executions of the
+/// line by the interpreter.
 const THRESHOLD: u32 = 100;
 
 /// Returns the translator for a core.

@@ -76,7 +76,8 @@ pub fn make(plan: &Plan, fields: &Fields, stubs: Stubs, ends: [usize; 2]) -> (Ve
                 },
             );
         }
-        head.extend((entry as u16).to_le_bytes());
+        let entry = u16::try_from(entry).expect("a line has less than 64 KB of code");
+        head.extend(entry.to_le_bytes());
     }
     head.extend(plan.steps.iter().map(|step| step.start));
     head.extend((0..8).map(|n| plan.late(n) as u8));
@@ -174,6 +175,7 @@ impl Line<'_> {
     /// The calls of the interpreter. `offsets` has the place of each instruction.
     fn calls(&mut self, ends: [usize; 2], offsets: &[usize; 9]) -> Vec<u8> {
         let mut calls = Assembler::new(ends[1]);
+        let bytes = CALL * self.calls.len();
         for (number, step) in self.calls.drain(..) {
             let described = Described {
                 number: number as u8,
@@ -198,6 +200,7 @@ impl Line<'_> {
                 ; .align 16
             );
         }
+        assert_eq!(calls.offset().0, bytes, "each call has {CALL} bytes");
         calls.finalize().expect("every label has an address")
     }
 
