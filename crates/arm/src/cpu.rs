@@ -300,18 +300,17 @@ impl<B: Bus> Cpu<B> {
         loop {
             let pc = self.pc;
             if !self.fetch.holds(pc) {
-                let hinted = self.enter_hinted_line::<THUMB>(pc);
-                if !hinted && let Err(aborted) = self.enter_line_anew(pc, THUMB) {
+                if !self.enter_hinted_line::<THUMB>(pc)
+                    && let Err(aborted) = self.enter_line_anew(pc, THUMB)
+                {
                     fault = Some(aborted);
                     break;
                 }
                 expected = NO_LINE;
-                if ENGINE
-                    && hinted
-                    && let Some(executed) = self.execute_code(pc)
-                {
+                if ENGINE && let Some(executed) = self.execute_code(pc) {
                     count += executed;
-                    if self.cycles >= self.horizon {
+                    fault = self.take_fault();
+                    if fault.is_some() || self.cycles >= self.horizon {
                         break;
                     }
                     continue;
@@ -323,7 +322,8 @@ impl<B: Bus> Cpu<B> {
                 // The start of the loop, or a branch within the line.
                 count += executed;
                 expected = NO_LINE;
-                if self.cycles >= self.horizon {
+                fault = self.take_fault();
+                if fault.is_some() || self.cycles >= self.horizon {
                     break;
                 }
                 continue;

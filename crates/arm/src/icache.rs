@@ -15,6 +15,7 @@ use core::mem::offset_of;
 use crate::addr::{Mva, Pa};
 use crate::bus::Bus;
 use crate::config::{CacheGeometry, Victims};
+use crate::cpu::engine::Entries;
 use crate::isa::Op;
 use crate::tag::way_of;
 use crate::victim::{Held, Replacement, Victim};
@@ -66,16 +67,29 @@ impl<B: Bus> Ops<B> {
     fn undecoded(undecoded: Op<B>, words: &[u32; 8]) -> Ops<B> {
         Ops(words.map(|word| undecoded.with_insn(word)))
     }
+}
 
-    #[inline(always)]
-    fn are_of(&self, words: &[u32; 8]) -> bool {
-        let pairs = self.0.iter().zip(words);
-        pairs.fold(0, |other, (op, word)| other | (op.insn() ^ word)) == 0
-    }
+/// What a slot of A32 operations holds besides them, within one line of the host's cache.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub struct Head {
+    /// Words of the line.
+    words: [u32; 8],
+    /// How often the slot was entered, or which code executes it ([`crate::cpu::engine`]).
+    mark: u32,
+    /// Entries of that code.
+    entries: Entries,
+}
 
-    fn words(&self) -> [u32; 8] {
-        self.0.map(Op::insn)
-    }
+impl Head {
+    /// Offsets of the mark and of the entries.
+    pub(crate) const OFFSETS: [usize; 2] = [offset_of!(Head, mark), offset_of!(Head, entries)];
+
+    const EMPTY: Head = Head {
+        words: [0; 8],
+        mark: 0,
+        entries: Entries::NONE,
+    };
 }
 
 /// The fill of a line.
@@ -106,8 +120,8 @@ pub struct ICache<B: Bus> {
     words: Vec<[u32; 8]>,
     /// A matching hint is always right: an eviction or invalidation of a line clears its hint.
     hints: Box<[Hint; HINTS]>,
-    /// For each slot of A32 operations, how often it was entered or which code executes it ([`crate::cpu::engine`]).
-    marks: Vec<u32>,
+    /// What each slot of A32 operations holds besides them.
+    heads: Vec<Head>,
     /// Generation of the hints that may match. An invalidate-all changes it.
     generation: Hint,
     undecoded: Op<B>,
@@ -127,22 +141,28 @@ impl<B: Bus> ICache<B> {
     /// The mark of a slot.
     #[inline(always)]
     pub(crate) fn mark(&mut self, slot: usize) -> &mut u32 {
-        &mut self.marks[slot]
+        &mut self.heads[slot].mark
     }
 
     /// Clears all marks.
     pub(crate) fn clear_marks(&mut self) {
-        self.marks.fill(0);
+        self.heads.iter_mut().for_each(|head| head.mark = 0);
     }
 
-    /// The hints, and the marks of the slots.
-    pub(crate) fn lookup(&self) -> (*const u64, *const u32) {
-        (self.hints.as_ptr(), self.marks.as_ptr())
+    /// Sets the mark of a slot whose code has these entries.
+    pub(crate) fn set_code(&mut self, slot: usize, mark: u32, entries: Entries) {
+        let head = &mut self.heads[slot];
+        (head.mark, head.entries) = (mark, entries);
+    }
+
+    /// The hints, and the heads of the slots.
+    pub(crate) fn lookup(&self) -> (*const u64, *const Head) {
+        (self.hints.as_ptr(), self.heads.as_ptr())
     }
 
     /// The words of a slot of A32 operations.
     pub(crate) fn slot_words(&self, slot: usize) -> [u32; 8] {
-        self.ops[slot].words()
+        self.heads[slot].words
     }
 }
 
@@ -178,7 +198,7 @@ impl<B: Bus> ICache<B> {
             thumb_words: vec![[0; 8]; thumb_slots],
             words: vec![[0; 8]; plain],
             hints: Box::new([0; HINTS]),
-            marks: vec![0; slots],
+            heads: vec![Head::EMPTY; slots],
             generation: 0,
             undecoded,
             turn: 0,
@@ -258,7 +278,7 @@ impl<B: Bus> ICache<B> {
         let words = if was {
             self.thumb_words[slot as usize]
         } else {
-            self.ops[slot as usize].words()
+            self.heads[slot as usize].words
         };
         let slot = self.slot_for(line, pa, &words, thumb) as u32;
         self.filled[line] = Filled { pa, slot, thumb };
@@ -329,7 +349,8 @@ impl<B: Bus> ICache<B> {
         if thumb {
             self.thumb_words[slot] == *words
         } else {
-            self.ops[slot].are_of(words)
+            let held = self.heads[slot].words.iter().zip(words);
+            held.fold(0, |other, (held, word)| other | (held ^ word)) == 0
         }
     }
 
@@ -363,7 +384,8 @@ impl<B: Bus> ICache<B> {
         } else {
             let slot = shared.unwrap_or(SHARED + line);
             self.ops[slot] = undecoded;
-            self.marks[slot] = 0;
+            self.heads[slot].words = *words;
+            self.heads[slot].mark = 0;
             slot
         }
     }
@@ -421,7 +443,7 @@ impl<B: Bus> ICache<B> {
         } else if thumb {
             self.thumb_words[slot][n]
         } else {
-            self.ops[slot].0[n].insn()
+            self.heads[slot].words[n]
         }
     }
 

@@ -16,7 +16,7 @@ use core::mem::offset_of;
 use crate::addr::Mva;
 use crate::bus::Bus;
 use crate::config::Config;
-use crate::cpu::engine::Tables;
+use crate::cpu::engine::{Entries, Tables};
 use crate::dcache::DCache;
 use crate::icache::ICache;
 use crate::isa::Op;
@@ -52,11 +52,11 @@ impl<B: Bus> MemoryPath<B> {
 
     /// Addresses of the tables.
     pub(crate) fn tables(&mut self) -> Tables {
-        let (hints, marks) = self.icache.lookup();
+        let (hints, heads) = self.icache.lookup();
         let (lines, tags) = self.dcache.lookup();
         Tables {
             hints,
-            marks,
+            heads,
             lines,
             tags,
         }
@@ -71,6 +71,11 @@ impl<B: Bus> MemoryPath<B> {
     /// Clears the marks of all slots.
     pub(crate) fn clear_marks(&mut self) {
         self.icache.clear_marks();
+    }
+
+    /// Sets the mark of a slot whose code has these entries.
+    pub(crate) fn set_code(&mut self, slot: usize, mark: u32, entries: Entries) {
+        self.icache.set_code(slot, mark, entries);
     }
 
     /// The words of a slot of A32 operations.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use arm::engine::{Code, Engine, Layout, Line, Translation};
+use arm::engine::{Code, Engine, Entries, Entry, Layout, Line, Translation};
 use arm::model::Core;
 use arm::{Bus, Cpu};
 
@@ -21,8 +21,8 @@ type Key = (usize, [u32; 8]);
 struct Generation {
     memory: Arc<CodeMemory>,
     maker: Maker,
-    /// Name of each line's code, or `None` if the line has no plan.
-    codes: HashMap<Key, Option<u32>>,
+    /// Name and entries of each line's code, or `None` if the line has no plan.
+    codes: HashMap<Key, Option<(u32, Entries)>>,
 }
 
 static GENERATIONS: Mutex<Vec<(Layout, Generation)>> = Mutex::new(Vec::new());
@@ -104,7 +104,7 @@ fn generation<'a>(
 
 impl Generation {
     /// Returns the code of a line, which is made if it is missing. Fails if the memory is full.
-    fn code<B: Bus>(&mut self, line: &Line<B>) -> Result<Option<u32>, Full> {
+    fn code<B: Bus>(&mut self, line: &Line<B>) -> Result<Option<(u32, Entries)>, Full> {
         let key = (std::ptr::from_ref(line.core()) as usize, *line.words());
         if let Some(code) = self.codes.get(&key) {
             return Ok(*code);
@@ -148,7 +148,7 @@ impl<B: Bus> Engine<B> for Translator {
             return Translation::Dropped;
         }
         match generation.code(line) {
-            Ok(Some(name)) => Translation::Code(Code(name)),
+            Ok(Some((name, entries))) => Translation::Code(Code(name), entries),
             Ok(None) => Translation::Never,
             // Without a new memory, this line stays as it is, and the code that exists stays in use.
             Err(Full) => match new_generation(&Cpu::<B>::LAYOUT) {
@@ -195,6 +195,9 @@ extern "sysv64" fn step<B: Bus>(core: *mut u8) -> bool {
 extern "sysv64" fn enter<B: Bus>(core: *mut u8) -> i32 {
     let core: *mut Cpu<B> = core.wrapping_sub(x64::BIAS as usize).cast();
     // SAFETY: As in `step`.
-    let code = unsafe { &mut *core }.enter_next();
-    code.map_or(-1, |code| code.0 as i32)
+    match unsafe { &mut *core }.enter_next() {
+        Entry::Code(code) => code.0 as i32,
+        Entry::Nowhere => -1,
+        Entry::Executed => -2,
+    }
 }

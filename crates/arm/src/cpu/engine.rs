@@ -17,9 +17,11 @@ use crate::bus::Bus;
 use crate::counters::Counters;
 use crate::fcse::Fcse;
 use crate::grants::Grants;
+pub use crate::icache::Head;
 use crate::isa::{self, Op, operand};
 use crate::memory::MemoryPath;
 use crate::memory::fetch::FetchState;
+use crate::mmu::Fault;
 use crate::model::Core;
 
 /// Executes lines of A32 operations as code of the host.
@@ -50,15 +52,44 @@ impl Code {
     pub const MARK: u32 = 1 << 31;
 }
 
+/// Entries of the code of a line, one for each instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Entries {
+    /// Distance from the start of the code, in bytes.
+    pub at: [u16; 8],
+    /// Cycles from the start of the line.
+    pub cycles: [u8; 8],
+}
+
+impl Entries {
+    /// Entries of a line without code.
+    pub const NONE: Entries = Entries {
+        at: [0; 8],
+        cycles: [0; 8],
+    };
+}
+
 /// Answer of an engine to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Translation {
-    /// The line has this code.
-    Code(Code),
+    /// The line has this code, with these entries.
+    Code(Code, Entries),
     /// The engine does not translate the line.
     Never,
     /// The engine dropped all code of this core, because its memory was full. The core asks again.
     Dropped,
+}
+
+/// Result of [`Cpu::enter_next`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// The line is the current one and has this code, and the horizon is far enough away.
+    Code(Code),
+    /// The code must leave.
+    Nowhere,
+    /// An instruction executed, and the code must leave.
+    Executed,
 }
 
 /// A core's engine, if it has one.
@@ -66,12 +97,15 @@ pub(super) struct Slot<B: Bus> {
     engine: Option<Box<dyn Engine<B>>>,
     /// Mark of a slot whose line is translated at its next entry.
     hot: u32,
+    /// Fault of the fetch that ended the code.
+    fault: Option<Fault>,
 }
 
 impl<B: Bus> Slot<B> {
     pub(super) const EMPTY: Slot<B> = Slot {
         engine: None,
         hot: 0,
+        fault: None,
     };
 }
 
@@ -80,6 +114,7 @@ impl<B: Bus> Clone for Slot<B> {
         Slot {
             engine: self.engine.as_ref().map(|engine| engine.fork()),
             hot: self.hot,
+            fault: self.fault,
         }
     }
 }
@@ -226,6 +261,10 @@ pub struct Layout {
     pub grant_context: usize,
     /// Counter of interlock cycles, 64 bits.
     pub interlock_cycles: usize,
+    /// Mark of a slot, from the start of its [`Head`].
+    pub head_mark: usize,
+    /// [`Entries`] of a slot's code, from the start of its [`Head`].
+    pub head_entries: usize,
 }
 
 /// Tables that code reads and writes. They stay where they are while the core runs.
@@ -234,8 +273,8 @@ pub struct Tables {
     /// 2048 hints of 64 bits; bits 15:5 of the MVA select one. A hint matches if its bits 47:0 are the generation, and
     /// the MVA of the line with bit 0 set. Bits 63:48 are the slot.
     pub hints: *const u64,
-    /// Marks of the slots.
-    pub marks: *const u32,
+    /// Heads of the slots, with mark and entries at [`Layout::head_mark`] and [`Layout::head_entries`].
+    pub heads: *const Head,
     /// Words of the D-cache lines.
     pub lines: *mut [u32; 8],
     /// Tags of the D-cache lines. A store sets bit 1 for the lower half of the line, bit 2 for the upper.
@@ -268,6 +307,8 @@ impl<B: Bus> Cpu<B> {
         grant_line: offset_of!(Self, memory) + MemoryPath::<B>::GRANTS + Grants::OFFSETS[2],
         grant_context: offset_of!(Self, memory) + MemoryPath::<B>::GRANTS + Grants::OFFSETS[3],
         interlock_cycles: offset_of!(Self, counters) + offset_of!(Counters, interlock_cycles),
+        head_mark: Head::OFFSETS[0],
+        head_entries: Head::OFFSETS[1],
     };
 
     /// Addresses of the tables that code uses.
@@ -286,6 +327,7 @@ impl<B: Bus> Cpu<B> {
         self.engine = Slot {
             engine,
             hot: hot.min(NEVER - 1),
+            fault: None,
         };
         true
     }
@@ -351,30 +393,48 @@ impl<B: Bus> Cpu<B> {
         };
         let slot = self.fetch.slot();
         let line = self.line_of(self.memory.slot_words(slot));
-        let mark = match engine.translate(&line) {
-            Translation::Code(Code(name)) => name | Code::MARK,
-            Translation::Never => NEVER,
+        let (mark, entries) = match engine.translate(&line) {
+            Translation::Code(Code(name), entries) => (name | Code::MARK, entries),
+            Translation::Never => (NEVER, Entries::NONE),
             Translation::Dropped => {
                 self.memory.clear_marks();
-                self.engine.hot
+                (self.engine.hot, Entries::NONE)
             }
         };
-        *self.memory.mark(slot) = mark;
+        self.memory.set_code(slot, mark, entries);
         self.engine.engine = Some(engine);
     }
 
-    /// Makes the line at the pc the current one if that takes no time, for code that runs in A32 state. Returns the line's
-    /// code, if the line became the current one and has code.
-    pub fn enter_next(&mut self) -> Option<Code> {
+    /// Makes the line at the pc the current one, as the interpreter does, for code that runs in A32 state. If the next
+    /// instruction must execute before anything else can happen, executes it.
+    pub fn enter_next(&mut self) -> Entry {
         let pc = self.pc;
         // The interpreter looks nothing up within the current line, even if the translations have changed.
-        match self.fetch.holds(pc)
-            || self.enter_hinted_line::<false>(pc)
-            || self.enter_line_of_other_page(pc)
-        {
-            true => self.code(pc),
-            false => None,
+        if !self.fetch.holds(pc) && !self.enter_hinted_line::<false>(pc) {
+            if !self.enter_line_or_fault(pc) {
+                return Entry::Nowhere;
+            }
+            if !self.fetch.holds(pc) || self.cycles >= self.horizon {
+                self.execute_current(pc);
+                return Entry::Executed;
+            }
         }
+        match self.cycles + Self::MARGIN > self.horizon {
+            true => Entry::Nowhere,
+            false => self.code(pc).map_or(Entry::Nowhere, Entry::Code),
+        }
+    }
+
+    /// Looks the line at `pc` up. Returns false if the fetch faults; the loop then takes the fault.
+    fn enter_line_or_fault(&mut self, pc: u32) -> bool {
+        self.engine.fault = self.enter_line_anew(pc, false).err();
+        self.engine.fault.is_none()
+    }
+
+    /// The fault that ended the code, if there is one.
+    #[inline(always)]
+    pub(super) fn take_fault(&mut self) -> Option<Fault> {
+        self.engine.fault.take()
     }
 
     /// Returns the line with these words.
@@ -388,16 +448,24 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Executes the instruction at the pc exactly as the interpreter does, for code that runs in A32 state. Returns
-    /// false, and does nothing, if the pc is in another line that the core cannot enter by a hint.
+    /// false if its fetch faults; the code must leave then.
     pub fn execute_next(&mut self) -> bool {
         let pc = self.pc;
-        if !self.fetch.holds(pc) && !self.enter_hinted_line::<false>(pc) {
-            return false;
+        let entered = self.fetch.holds(pc)
+            || self.enter_hinted_line::<false>(pc)
+            || self.enter_line_or_fault(pc);
+        if entered {
+            self.execute_current(pc);
         }
+        entered
+    }
+
+    /// Executes the instruction at `pc`, whose line was entered.
+    #[inline(always)]
+    fn execute_current(&mut self, pc: u32) {
         let op = self.current_op::<false>(pc);
         self.pc = pc.wrapping_add(4);
         self.r[15] = pc.wrapping_add(8);
         self.execute_op(op);
-        true
     }
 }

@@ -18,7 +18,7 @@ impl<B: Bus> ICache<B> {
         } else if thumb {
             self.thumb_words[slot as usize]
         } else {
-            self.ops[slot as usize].words()
+            self.heads[slot as usize].words
         }
     }
 

@@ -147,24 +147,6 @@ impl<B: Bus> Cpu<B> {
         false
     }
 
-    /// Makes the A32 line that holds `pc` the current one if a checked translation and a hint exist, as
-    /// [`Cpu::enter_line_anew`] would. Otherwise, returns false and does nothing.
-    pub(crate) fn enter_line_of_other_page(&mut self, pc: u32) -> bool {
-        let mva = self.fcse.fetch(Va(pc));
-        let page = self.memory.mmu.lookup(mva, Kind::Fetch);
-        let page = page.filter(|page| page.has(mmu::READ | mmu::ICACHE) && page.holds_for_4_kb());
-        let Some((page, slot)) = page.zip(self.memory.icache.hint(mva, false)) else {
-            return false;
-        };
-        self.memory.icache.prefetch = None;
-        self.fetch.resolved = page;
-        self.fetch.page = pc >> 12;
-        self.fetch.epoch = self.memory.mmu.epoch();
-        self.fetch.line_pc = pc & LINE;
-        self.fetch.slot = slot;
-        true
-    }
-
     /// Whether [`FetchState::resolved`] translates `pc`, allows the fetch, and is cacheable. If so, the prefetch buffer
     /// is empty. An uncached fetch, which can fill the buffer, makes the core forget the page. The lookup that finds
     /// the page again empties the buffer.

@@ -4,8 +4,8 @@
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
 use super::{
-    Assembler, CODE, CORE, EARLY_USES, ENTER, FLAGS, Fields, HEAD, HINTS, LATE, LIMIT, LINES,
-    MARGIN, MARKS, STARTS, USES, WORD_PENDING,
+    Assembler, CODE, CORE, EARLY_USES, ENTER, FLAGS, Fields, HEAD, HEADS, HINTS, LATE, LIMIT,
+    LINES, MARGIN, STARTS, USES,
 };
 
 /// Enters code, as a function of the host: see [`super::enter`].
@@ -33,9 +33,7 @@ pub fn enter(ops: &mut Assembler, f: Fields) -> usize {
     flags_in(ops, f);
     dynasm!(ops
         ; .arch x64
-        ; mov eax, [rbx + f.pc]
-        ; mov ecx, eax
-        ; and ecx, -32
+        ; xor r9d, r9d
         ; call ->place
         ; jmp rdi
     );
@@ -49,13 +47,13 @@ pub fn chain_word(ops: &mut Assembler, f: Fields) -> usize {
     find_line(ops, f);
     dynasm!(ops
         ; .arch x64
-        ; ->place_word:
+        ; ->begin_word:
     );
-    begin_line(ops);
+    begin_line(ops, f);
     dynasm!(ops
         ; .arch x64
         ; movzx ecx, WORD [rdi + rax * 2 + USES]
-        ; movzx eax, WORD [rdi + rax * 2]
+        ; movzx eax, WORD [r8 + rax * 2 + f.entries as i32]
         ; add rdi, rax
         ; test ecx, r9d
         ; jnz >wait
@@ -100,13 +98,12 @@ pub fn chain(ops: &mut Assembler, f: Fields) -> usize {
     find_line(ops, f);
     dynasm!(ops
         ; .arch x64
-        // Puts the address of the code edi of the line at ecx, at the instruction at eax, into rdi.
-        ; ->place:
+        ; ->begin:
     );
-    begin_line(ops);
+    begin_line(ops, f);
     dynasm!(ops
         ; .arch x64
-        ; movzx eax, WORD [rdi + rax * 2]
+        ; movzx eax, WORD [r8 + rax * 2 + f.entries as i32]
         ; add rdi, rax
         ; ret
         ; out:
@@ -123,27 +120,45 @@ fn look_up(ops: &mut Assembler, f: Fields) {
         ; ->look_up:
         ; mov [rbx + f.pc], eax
         ; mov [BYTE rbx + f.r(15)], edx
-        ; mov [BYTE rbp + WORD_PENDING], r9d
+        ; shl r9, 32
+        ; mov [rbx + f.interlock], r9
+    );
+    flags_out(ops, f);
+    dynasm!(ops
+        ; .arch x64
         ; cmp r12, [BYTE rbp + LIMIT]
-        ; ja >none
+        ; ja >near
+        ; mov [rbx + f.cycles], r12
         ; sub rsp, 8
         ; mov rdi, rbx
         ; call QWORD [BYTE rbp + ENTER]
         ; add rsp, 8
+        ; mov r12, [rbx + f.cycles]
         ; mov edi, eax
         ; test eax, eax
         ; js >none
+        ; mov rcx, [rbx + f.horizon]
+        ; sub rcx, MARGIN
+        ; mov [BYTE rbp + LIMIT], rcx
+        ; mov r9d, [rbx + f.interlock + 4]
+        ; mov QWORD [rbx + f.interlock], 0
+        // Puts the address of the code edi of the current line, at the instruction at the pc, into rdi. The words in r9d
+        // are pending.
+        ; ->place:
+        ; mov r8, [rbx + f.slot]
+        ; shl r8, 6
+        ; add r8, [BYTE rbp + HEADS]
         ; mov eax, [rbx + f.pc]
         ; mov ecx, eax
         ; and ecx, -32
-        ; mov r9d, [BYTE rbp + WORD_PENDING]
         ; test r9d, r9d
-        ; jz ->place
-        ; jmp ->place_word
+        ; jz ->begin
+        ; jmp ->begin_word
+        ; near:
+        ; mov eax, -1
         ; none:
-        ; mov r9d, [BYTE rbp + WORD_PENDING]
-        ; shl r9, 32
-        ; mov [rbx + f.interlock], r9
+        ; not eax
+        ; add r13, rax
         ; add rsp, 8
     );
     leave(ops, f);
@@ -151,7 +166,6 @@ fn look_up(ops: &mut Assembler, f: Fields) {
 
 /// Leaves the code.
 fn leave(ops: &mut Assembler, f: Fields) {
-    flags_out(ops, f);
     dynasm!(ops
         ; .arch x64
         ; ->end:
@@ -261,9 +275,9 @@ pub fn count(ops: &mut Assembler) {
     );
 }
 
-/// Begins the code `edi` of the line at `ecx`, at the instruction at `eax`. Leaves the address of the code in `rdi` and
-/// the number of the instruction in `rax`.
-fn begin_line(ops: &mut Assembler) {
+/// Begins the code `edi` of the line at `ecx`, whose slot has the head at `r8`, at the instruction at `eax`. Leaves the
+/// address of the code in `rdi` and the number of the instruction in `rax`.
+fn begin_line(ops: &mut Assembler, f: Fields) {
     dynasm!(ops
         ; .arch x64
         ; shl rdi, 4
@@ -271,14 +285,14 @@ fn begin_line(ops: &mut Assembler) {
         ; mov r14d, ecx
         ; and eax, 0x1c
         ; shr eax, 2
-        ; movzx ecx, BYTE [rdi + rax + STARTS]
+        ; movzx ecx, BYTE [r8 + rax + f.entry_cycles as i32]
         ; sub r12, rcx
         ; sub r13, rax
     );
 }
 
-/// Finds the code of the line at `eax`, and makes it the current line. Leaves the name of the code in `rdi` and the
-/// address of the line in `ecx`. Jumps to the next label `out` if there is none, or if the horizon is near. Changes
+/// Finds the code of the line at `eax`, and makes it the current line. Leaves the name of the code in `rdi`, the
+/// address of the line in `ecx`, and the head of its slot in `r8`. Jumps to the next label `out` if there is none, or if the horizon is near. Changes
 /// neither `eax`, `edx` nor `r9`.
 fn find_line(ops: &mut Assembler, f: Fields) {
     dynasm!(ops
@@ -312,8 +326,10 @@ fn find_line(ops: &mut Assembler, f: Fields) {
         ; jnz >out
         ; shr rsi, 48
         // The slot must have code.
-        ; mov rdi, [BYTE rbp + MARKS]
-        ; mov edi, [rdi + rsi * 4]
+        ; mov r8, rsi
+        ; shl r8, 6
+        ; add r8, [BYTE rbp + HEADS]
+        ; mov edi, [BYTE r8 + f.mark]
         ; btr edi, 31
         ; jnc >out
         ; mov [rbx + f.slot], rsi

@@ -5,7 +5,7 @@
 //! `r12` and `r13` lag behind: they change only where the code leaves the line, by amounts that the plan knows. An
 //! entry at a later instruction subtracts what the instructions before it would have added.
 
-use arm::engine::Pending;
+use arm::engine::{Entries, Pending};
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 
 use super::interpret::Described;
@@ -36,8 +36,17 @@ pub struct Line<'a> {
     calls: Vec<(usize, Step)>,
 }
 
+/// The code of a line.
+pub struct Made {
+    /// Code for the first part of the memory.
+    pub hot: Vec<u8>,
+    /// Calls of the interpreter, for the second part.
+    pub cold: Vec<u8>,
+    pub entries: Entries,
+}
+
 /// Makes the code of a line, for the two parts of the memory, whose next addresses are `ends`.
-pub fn make(plan: &Plan, fields: &Fields, stubs: Stubs, ends: [usize; 2]) -> (Vec<u8>, Vec<u8>) {
+pub fn make(plan: &Plan, fields: &Fields, stubs: Stubs, ends: [usize; 2]) -> Made {
     let mut ops = Assembler::new(ends[0]);
     ops.extend([0; HEAD]);
     let starts = [(); 9].map(|()| ops.new_dynamic_label());
@@ -60,7 +69,7 @@ pub fn make(plan: &Plan, fields: &Fields, stubs: Stubs, ends: [usize; 2]) -> (Ve
     }
     offsets[8] = line.ops.offset().0;
     line.end();
-    let mut head = Vec::with_capacity(HEAD);
+    let mut entries = Entries::NONE;
     for (number, step) in plan.steps.iter().enumerate() {
         let mut entry = offsets[number];
         if step.before != Pending::NONE {
@@ -77,9 +86,12 @@ pub fn make(plan: &Plan, fields: &Fields, stubs: Stubs, ends: [usize; 2]) -> (Ve
             );
         }
         let entry = u16::try_from(entry).expect("a line has less than 64 KB of code");
-        head.extend(entry.to_le_bytes());
+        entries.at[number] = entry;
+        entries.cycles[number] = step.start;
     }
-    head.extend(plan.steps.iter().map(|step| step.start));
+    let mut head = Vec::with_capacity(HEAD);
+    head.extend(entries.at.iter().flat_map(|at| at.to_le_bytes()));
+    head.extend(entries.cycles);
     head.extend((0..8).map(|n| plan.late(n) as u8));
     head.extend(plan.steps.iter().flat_map(|step| step.uses.to_le_bytes()));
     head.extend(
@@ -90,7 +102,11 @@ pub fn make(plan: &Plan, fields: &Fields, stubs: Stubs, ends: [usize; 2]) -> (Ve
     let calls = line.calls(ends, &offsets);
     let mut code = line.ops.finalize().expect("every label has an address");
     code[..HEAD].copy_from_slice(&head);
-    (code, calls)
+    Made {
+        hot: code,
+        cold: calls,
+        entries,
+    }
 }
 
 /// Appends code to a line.

@@ -25,7 +25,7 @@ mod transfer;
 use std::mem::offset_of;
 use std::sync::Arc;
 
-use arm::engine::{Layout, Tables};
+use arm::engine::{Entries, Head, Layout, Tables};
 use dynasmrt::VecAssembler;
 
 use crate::action::Size;
@@ -45,7 +45,7 @@ pub struct Frame {
     /// Address of the code memory.
     code: *const u8,
     hints: *const u64,
-    marks: *const u32,
+    heads: *const Head,
     tags: *mut u32,
     lines: *mut [u32; 8],
     /// Address of the core + [`BIAS`].
@@ -54,9 +54,8 @@ pub struct Frame {
     step: extern "sysv64" fn(*mut u8) -> bool,
     /// N, Z, C and V in bits 15, 14, 8 and 0, as LAHF and SETO give them. Q is in the core.
     flags: u32,
-    /// Registers that are pending while a line is entered.
-    word: u32,
-    /// Enters the next line; see [`arm::Cpu::enter_next`]. Returns the name of its code, or a negative number.
+    /// Enters the next line; see [`arm::Cpu::enter_next`]. Returns the name of its code, or -1 if the code must leave, or
+    /// -2 if an instruction was executed, too.
     enter: extern "sysv64" fn(*mut u8) -> i32,
     /// Description of the instruction that the interpreter executes.
     described: *const u8,
@@ -78,13 +77,12 @@ impl Frame {
             limit: 0,
             code: code.start(),
             hints: tables.hints,
-            marks: tables.marks,
+            heads: tables.heads,
             tags: tables.tags,
             lines: tables.lines,
             core: core.wrapping_add(BIAS as usize),
             step,
             flags: 0,
-            word: 0,
             enter,
             described: core::ptr::null(),
             copied: [core::ptr::null_mut(); 2],
@@ -96,13 +94,12 @@ impl Frame {
 const LIMIT: i8 = offset_of!(Frame, limit) as i8;
 const CODE: i8 = offset_of!(Frame, code) as i8;
 const HINTS: i8 = offset_of!(Frame, hints) as i8;
-const MARKS: i8 = offset_of!(Frame, marks) as i8;
+const HEADS: i8 = offset_of!(Frame, heads) as i8;
 const TAGS: i8 = offset_of!(Frame, tags) as i8;
 const LINES: i8 = offset_of!(Frame, lines) as i8;
 const CORE: i8 = offset_of!(Frame, core) as i8;
 const STEP: i8 = offset_of!(Frame, step) as i8;
 const FLAGS: i8 = offset_of!(Frame, flags) as i8;
-const WORD_PENDING: i8 = offset_of!(Frame, word) as i8;
 const ENTER: i8 = offset_of!(Frame, enter) as i8;
 const DESCRIBED: i8 = offset_of!(Frame, described) as i8;
 const COPIED: i8 = offset_of!(Frame, copied) as i8;
@@ -245,6 +242,10 @@ struct Fields {
     grant_line: i32,
     grant_context: i32,
     interlock_cycles: i32,
+    /// Distances from the start of a slot's head.
+    mark: i8,
+    entries: i8,
+    entry_cycles: i8,
 }
 
 impl Fields {
@@ -271,6 +272,9 @@ impl Fields {
             grant_line: from_rbx(layout.grant_line),
             grant_context: from_rbx(layout.grant_context),
             interlock_cycles: from_rbx(layout.interlock_cycles),
+            mark: layout.head_mark as i8,
+            entries: (layout.head_entries + offset_of!(Entries, at)) as i8,
+            entry_cycles: (layout.head_entries + offset_of!(Entries, cycles)) as i8,
         }
     }
 
@@ -316,9 +320,10 @@ impl Maker {
         self.stubs
     }
 
-    /// Makes the code of a line. Returns its name, or `None` if the memory is full.
-    pub fn make(&self, plan: &Plan) -> Option<u32> {
-        let (hot, cold) = line::make(plan, &self.fields, self.stubs, self.memory.ends());
-        self.memory.append(&hot, &cold)
+    /// Makes the code of a line. Returns its name and its entries, or `None` if the memory is full.
+    pub fn make(&self, plan: &Plan) -> Option<(u32, Entries)> {
+        let made = line::make(plan, &self.fields, self.stubs, self.memory.ends());
+        let name = self.memory.append(&made.hot, &made.cold)?;
+        Some((name, made.entries))
     }
 }
