@@ -8,6 +8,8 @@ pub const ALWAYS: u32 = 14;
 pub enum Action {
     /// Nothing: the interpreter executes the instruction.
     Interpret,
+    /// No operation.
+    Nothing,
     /// Data processing that writes no pc.
     Data {
         /// Bits 24:21 of the instruction.

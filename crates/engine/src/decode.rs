@@ -18,12 +18,17 @@ fn bit(insn: u32, n: u32) -> bool {
 /// Returns the action of an instruction.
 pub fn action<B: Bus>(line: &Line<B>, n: usize) -> Action {
     let insn = line.words()[n];
-    if line.condition(n) == ALWAYS && insn >> 28 == 15 {
-        return Action::Interpret;
-    }
     let Some(name) = line.name(n) else {
         return Action::Interpret;
     };
+    if line.condition(n) == ALWAYS && insn >> 28 == 15 {
+        let is_nothing = name == "PLD" && !line.core().behaviour.preload_fills;
+        return if is_nothing {
+            Action::Nothing
+        } else {
+            Action::Interpret
+        };
+    }
     let action = match name {
         "AND" | "EOR" | "SUB" | "RSB" | "ADD" | "ADC" | "SBC" | "RSC" | "TST" | "TEQ" | "CMP"
         | "CMN" | "ORR" | "MOV" | "BIC" | "MVN" => data(insn),

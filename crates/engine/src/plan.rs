@@ -28,6 +28,8 @@ pub struct Step {
     pub stall: u8,
     /// Cycles from the start of the line to the start of the instruction.
     pub start: u8,
+    /// Whether the instruction, if nothing is pending before it, differs only in that it does not wait.
+    pub differs_by_wait: bool,
     /// Cycles without the stall if the instruction is executed and the pc is not written.
     pub cycles: u8,
     /// Cycles without the stall if the pc is written.
@@ -58,7 +60,10 @@ impl Plan {
         let step = self.steps[n];
         let is_simple = matches!(
             step.action,
-            Action::Data { .. } | Action::Multiply { .. } | Action::CountZeros { .. }
+            Action::Data { .. }
+                | Action::Multiply { .. }
+                | Action::CountZeros { .. }
+                | Action::Nothing
         );
         let follows = n < 7 && step.before == Pending::NONE && self.pending(n + 1) == Pending::NONE;
         match step.action {
@@ -112,7 +117,16 @@ pub fn plan<B: Bus>(line: &Line<B>) -> Option<Plan> {
     let (mut pending, mut cycles, mut most) = (Pending::NONE, 0, 0);
     let mut steps = Vec::with_capacity(8);
     for n in 0..8 {
-        let (step, after) = step(line, n, pending, (cycles, most));
+        let (mut step, after) = step(line, n, pending, (cycles, most));
+        let (free, free_after) = self::step(line, n, Pending::NONE, (cycles, most));
+        let without_wait = Step {
+            before: Pending::NONE,
+            stall: 0,
+            ..step
+        };
+        let is_same = after == free_after || is_same_wait(line, n + 1, after, free_after);
+        // The interpreter waits itself, so it must know what is pending.
+        step.differs_by_wait = is_same && without_wait == free && step.action != Action::Interpret;
         if step.action != Action::Interpret {
             cycles += step.stall + step.passed_over();
             most += u32::from(step.stall) + u32::from(step.cycles.max(step.leaving));
@@ -128,6 +142,11 @@ pub fn plan<B: Bus>(line: &Line<B>) -> Option<Plan> {
 }
 
 impl Step {
+    /// Whether an entry from elsewhere, where nothing is pending, executes the same code behind the wait.
+    pub fn is_entry(&self) -> bool {
+        self.before == Pending::NONE || self.differs_by_wait
+    }
+
     /// Cycles, without the stall, that the code counts before it knows whether the condition passes.
     pub fn passed_over(&self) -> u8 {
         match self.condition {
@@ -143,6 +162,7 @@ impl Step {
             before,
             stall: 0,
             start,
+            differs_by_wait: false,
             cycles: 0,
             leaving: 0,
             uses,
@@ -192,7 +212,7 @@ fn step<B: Bus>(
             }
         }
         (false, true) => after,
-        (false, false) if after == failed || is_same(line, n + 1, after, failed) => failed,
+        (false, false) if after == failed || is_same_wait(line, n + 1, after, failed) => failed,
         (false, false) => return interpreted,
     };
     let step = Step {
@@ -201,6 +221,7 @@ fn step<B: Bus>(
         before,
         stall: passes.stall,
         start,
+        differs_by_wait: false,
         cycles,
         leaving,
         uses: line.uses(n),
@@ -210,7 +231,7 @@ fn step<B: Bus>(
 }
 
 /// Whether the wait of instruction `n` is the same for both.
-fn is_same<B: Bus>(line: &Line<B>, n: usize, one: Pending, other: Pending) -> bool {
+fn is_same_wait<B: Bus>(line: &Line<B>, n: usize, one: Pending, other: Pending) -> bool {
     let wait = |pending| -> [Wait; 2] { [true, false].map(|passes| line.wait(n, pending, passes)) };
     n < 8 && wait(one) == wait(other)
 }

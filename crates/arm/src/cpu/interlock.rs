@@ -140,7 +140,9 @@ impl<B: Bus> Cpu<B> {
     #[inline(always)]
     fn stall(&mut self, cycles: u64) {
         self.spend(Cause::Interlock, cycles);
-        self.counters.interlock_cycles += cycles;
+        // Code of an engine takes a wait back in advance, even if it was not counted.
+        let counter = &mut self.counters.interlock_cycles;
+        *counter = counter.wrapping_add(cycles);
     }
 
     /// Executes an operation when results or operands are needed in different stages.

@@ -16,6 +16,7 @@ impl Line<'_> {
     /// Executes an instruction that accesses no memory and does not branch.
     pub fn compute(&mut self, number: usize, action: Action) {
         match action {
+            Action::Nothing => {}
             Action::Data {
                 opcode,
                 flags,

@@ -30,6 +30,8 @@ pub struct Line<'a> {
     at: usize,
     /// Start of each instruction, and of what follows the last.
     starts: [DynamicLabel; 9],
+    /// Start of each instruction behind its wait.
+    waited: [DynamicLabel; 8],
     /// Address of the calls of the interpreter.
     calls_at: usize,
     /// Calls of the interpreter: number of the instruction, and how it is executed.
@@ -50,6 +52,7 @@ pub fn make(plan: &Plan, fields: &Fields, stubs: Stubs, ends: [usize; 2]) -> Mad
     let mut ops = Assembler::new(ends[0]);
     ops.extend([0; HEAD]);
     let starts = [(); 9].map(|()| ops.new_dynamic_label());
+    let waited = [(); 8].map(|()| ops.new_dynamic_label());
     let mut line = Line {
         ops,
         f: *fields,
@@ -57,37 +60,41 @@ pub fn make(plan: &Plan, fields: &Fields, stubs: Stubs, ends: [usize; 2]) -> Mad
         plan,
         at: ends[0],
         starts,
+        waited,
         calls_at: ends[1],
         calls: Vec::new(),
     };
     let mut offsets = [0; 9];
+    let mut entries = Entries::NONE;
     for (number, step) in plan.steps.iter().enumerate() {
         let start = line.starts[number];
         offsets[number] = line.ops.offset().0;
         dynasm!(line.ops ; .arch x64 ; =>start);
+        // The instruction waits for something in its place, but an entry from elsewhere does not.
+        if step.stall > 0 {
+            asm!(line ; add QWORD [rbx + line.f.interlock_cycles], step.stall as i32);
+        }
+        let waited = line.waited[number];
+        asm!(line ; =>waited);
+        entries.at[number] = line.offset();
+        entries.cycles[number] = step.start + step.stall;
         line.step(number, step);
     }
     offsets[8] = line.ops.offset().0;
     line.end();
-    let mut entries = Entries::NONE;
     for (number, step) in plan.steps.iter().enumerate() {
-        let mut entry = offsets[number];
-        if step.before != Pending::NONE {
-            // The instruction waits for something in its place, but an entry from elsewhere does not.
-            entry = line.ops.offset().0;
-            let before = Pending::NONE;
+        if !step.is_entry() {
+            entries.at[number] = line.offset();
+            entries.cycles[number] = step.start;
             line.interpret(
                 number,
                 Step {
-                    before,
+                    before: Pending::NONE,
                     stall: 0,
                     ..*step
                 },
             );
         }
-        let entry = u16::try_from(entry).expect("a line has less than 64 KB of code");
-        entries.at[number] = entry;
-        entries.cycles[number] = step.start;
     }
     let mut head = Vec::with_capacity(HEAD);
     head.extend(entries.at.iter().flat_map(|at| at.to_le_bytes()));
@@ -120,6 +127,11 @@ pub(super) use asm;
 impl Line<'_> {
     pub fn r(&self, n: usize) -> i8 {
         self.f.r(n)
+    }
+
+    /// Distance of the next code from the start of the line's code.
+    fn offset(&self) -> u16 {
+        u16::try_from(self.ops.offset().0).expect("a line has less than 64 KB of code")
     }
 
     /// The value of r15 in an instruction, as a distance from the start of the line.
@@ -225,7 +237,8 @@ impl Line<'_> {
             return self.interpret(number, *step);
         }
         let may_be_slow = match step.action {
-            Action::Data { .. }
+            Action::Nothing
+            | Action::Data { .. }
             | Action::Multiply { .. }
             | Action::MultiplyLong { .. }
             | Action::CountZeros { .. }
@@ -239,9 +252,6 @@ impl Line<'_> {
         } else {
             0
         };
-        if step.stall > 0 {
-            asm!(self ; add QWORD [rbx + self.f.interlock_cycles], step.stall as i32);
-        }
         let over = self.starts[number + 1];
         self.condition(step.condition, over);
         match step.action {
@@ -285,9 +295,7 @@ impl Line<'_> {
         if link {
             self.link(number);
         }
-        if (0..32).contains(&distance)
-            && self.plan.steps[distance as usize / 4].before == Pending::NONE
-        {
+        if (0..32).contains(&distance) && self.plan.steps[distance as usize / 4].is_entry() {
             self.branch_within(number, step, distance as usize / 4);
         }
         asm!(self ; lea eax, [r14 + distance]);
@@ -297,12 +305,13 @@ impl Line<'_> {
     /// Branches to another instruction of the line, if the horizon is not near.
     fn branch_within(&mut self, number: usize, step: &Step, to: usize) {
         let cycles = (step.start + step.stall + step.leaving) as i8;
-        let start = self.starts[to];
+        let start = self.waited[to];
+        let to_cycles = self.plan.steps[to].start + self.plan.steps[to].stall;
         asm!(self
             ; lea rax, [BYTE r12 + cycles]
             ; cmp rax, [BYTE rbp + LIMIT]
             ; ja >far
-            ; add r12, BYTE cycles - self.plan.steps[to].start as i8
+            ; add r12, BYTE cycles - to_cycles as i8
             ; add r13, BYTE number as i8 + 1 - to as i8
             ; jmp =>start
             ; far:
