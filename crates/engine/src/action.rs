@@ -115,6 +115,15 @@ pub enum Size {
 }
 
 impl Size {
+    /// Number of bytes.
+    pub fn bytes(self) -> i32 {
+        match self {
+            Size::Word => 4,
+            Size::Half | Size::SignedHalf => 2,
+            Size::Byte | Size::SignedByte => 1,
+        }
+    }
+
     /// All sizes, in the order of their numbers.
     pub const ALL: [Size; 5] = [
         Size::Word,

@@ -34,6 +34,8 @@ pub struct Step {
     pub cycles: u8,
     /// Cycles without the stall if the pc is written.
     pub leaving: u8,
+    /// Whether no older result is pending when the instruction executes.
+    pub alone: bool,
     /// Registers for which the instruction waits while a loaded word is pending, as a set of bits.
     pub uses: u16,
     /// Those of them that it needs early.
@@ -122,6 +124,7 @@ pub fn plan<B: Bus>(line: &Line<B>) -> Option<Plan> {
         let without_wait = Step {
             before: Pending::NONE,
             stall: 0,
+            alone: true,
             ..step
         };
         let is_same = after == free_after || is_same_wait(line, n + 1, after, free_after);
@@ -165,6 +168,7 @@ impl Step {
             differs_by_wait: false,
             cycles: 0,
             leaving: 0,
+            alone: false,
             uses,
             early_uses,
         }
@@ -224,6 +228,7 @@ fn step<B: Bus>(
         differs_by_wait: false,
         cycles,
         leaving,
+        alone: passes.left == Pending::NONE,
         uses: line.uses(n),
         early_uses: line.early_uses(n),
     };

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use arm::engine::{Code, Engine, Entries, Entry, Layout, Line, Translation};
 use arm::model::Core;
-use arm::{Bus, Cpu};
+use arm::{Bus, Cpu, Width};
 
 use crate::memory::CodeMemory;
 use crate::plan;
-use crate::x64::{self, Frame, Maker, Stubs};
+use crate::x64::{self, Calls, Frame, Maker, Stubs};
 
 /// A core and the words of a line. The address stands for the core, which is a constant.
 type Key = (usize, [u32; 8]);
@@ -165,7 +165,13 @@ impl<B: Bus> Engine<B> for Translator {
     fn run(&mut self, cpu: &mut Cpu<B>, code: Code) -> u64 {
         let tables = cpu.tables();
         let core = std::ptr::from_mut(cpu).cast();
-        let mut frame = Frame::new(&self.memory, tables, core, step::<B>, enter::<B>);
+        let calls = Calls {
+            step: step::<B>,
+            enter: enter::<B>,
+            load: load::<B>,
+            store: store::<B>,
+        };
+        let mut frame = Frame::new(&self.memory, tables, core, calls);
         // SAFETY: The code has the layout of this core and lies in this memory, because the core forgets its code when
         // the memory changes. The core lives as long as the call.
         unsafe { x64::enter(self.stubs, &mut frame, code.0) }
@@ -189,6 +195,30 @@ extern "sysv64" fn step<B: Bus>(core: *mut u8) -> bool {
     let core: *mut Cpu<B> = core.wrapping_sub(x64::BIAS as usize).cast();
     // SAFETY: The code passes the address of the core on which it runs, and uses the core only after the return.
     unsafe { &mut *core }.execute_next()
+}
+
+/// Loads from an MVA. Returns a number with bit 63 set if the core took a data abort.
+extern "sysv64" fn load<B: Bus>(core: *mut u8, mva: u32, bytes: u32) -> u64 {
+    let core: *mut Cpu<B> = core.wrapping_sub(x64::BIAS as usize).cast();
+    // SAFETY: As in `step`.
+    let value = unsafe { &mut *core }.load_without_grant(mva, width(bytes));
+    value.map_or(u64::MAX, u64::from)
+}
+
+/// Stores to an MVA. Returns a number with bit 63 set if the core took a data abort.
+extern "sysv64" fn store<B: Bus>(core: *mut u8, mva: u32, bytes: u32, value: u32) -> u64 {
+    let core: *mut Cpu<B> = core.wrapping_sub(x64::BIAS as usize).cast();
+    // SAFETY: As in `step`.
+    let stored = unsafe { &mut *core }.store_without_grant(mva, width(bytes), value);
+    if stored { 0 } else { u64::MAX }
+}
+
+fn width(bytes: u32) -> Width {
+    match bytes {
+        4 => Width::Word,
+        2 => Width::Half,
+        _ => Width::Byte,
+    }
 }
 
 /// Enters the next line as the interpreter does.

@@ -13,7 +13,8 @@
 use core::mem::offset_of;
 
 use super::{Cpu, Interlock};
-use crate::bus::Bus;
+use crate::addr::Mva;
+use crate::bus::{Bus, Width};
 use crate::counters::Counters;
 use crate::fcse::Fcse;
 use crate::grants::Grants;
@@ -458,6 +459,21 @@ impl<B: Bus> Cpu<B> {
             self.execute_current(pc);
         }
         entered
+    }
+
+    /// Loads from an MVA as an instruction does that has no grant. Returns `None` if the core took a data abort. `pc` and
+    /// r15 must be set as the interpreter sets them.
+    pub fn load_without_grant(&mut self, mva: u32, width: Width) -> Option<u32> {
+        let privileged = self.memory.privileged();
+        self.load_slow(Mva(mva), width, privileged).ok()
+    }
+
+    /// Stores to an MVA as an instruction does that has no grant. Returns false if the core took a data abort. `pc` and
+    /// r15 must be set as the interpreter sets them.
+    pub fn store_without_grant(&mut self, mva: u32, width: Width, value: u32) -> bool {
+        let privileged = self.memory.privileged();
+        let stored = self.store_slow(Mva(mva), width, value, privileged, false);
+        stored.is_ok()
     }
 
     /// Executes the instruction at `pc`, whose line was entered.

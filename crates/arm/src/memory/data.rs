@@ -230,7 +230,7 @@ impl<B: Bus> Cpu<B> {
     }
 
     #[inline(never)]
-    fn load_slow(&mut self, mva: Mva, width: Width, privileged: bool) -> Access<u32> {
+    pub(crate) fn load_slow(&mut self, mva: Mva, width: Width, privileged: bool) -> Access<u32> {
         if self.misaligned(mva, width) {
             return Err(self.data_abort(Fault::ALIGNMENT, mva));
         }
@@ -432,7 +432,7 @@ impl<B: Bus> Cpu<B> {
 
     /// `locked` marks the store of a SWP, which is buffered only in cacheable pages.
     #[inline(never)]
-    pub(super) fn store_slow(
+    pub(crate) fn store_slow(
         &mut self,
         mva: Mva,
         width: Width,

@@ -6,15 +6,6 @@ use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 use super::{Assembler, COPIED, COPIED_SECOND, COPY, Fields, TAGS};
 use crate::action::Size;
 
-/// Address bits that must be clear.
-fn misaligned(size: Size) -> i32 {
-    match size {
-        Size::Word => 3,
-        Size::Half | Size::SignedHalf => 1,
-        Size::Byte | Size::SignedByte => 0,
-    }
-}
-
 /// Finds the grant for the address in `eax`, which becomes the MVA. Puts the D-cache line into `edx`, or jumps to the
 /// next label `slow`.
 fn grant(ops: &mut Assembler, f: Fields, key: i32, misaligned: i32) {
@@ -36,14 +27,14 @@ fn grant(ops: &mut Assembler, f: Fields, key: i32, misaligned: i32) {
     );
 }
 
-/// Returns to the slow path. The return address is that of an instruction whose operand is the distance of the path
+/// Returns to the slow path with the MVA in `eax`. The return address is that of an instruction whose operand is the distance of the path
 /// from there.
 fn slow(ops: &mut Assembler) {
     dynasm!(ops
         ; .arch x64
         ; slow:
-        ; mov rax, [rsp]
-        ; movsxd rcx, DWORD [rax + 1]
+        ; mov rdx, [rsp]
+        ; movsxd rcx, DWORD [rdx + 1]
         ; add [rsp], rcx
         ; ret
     );
@@ -53,7 +44,7 @@ fn slow(ops: &mut Assembler) {
 pub fn load(ops: &mut Assembler, f: Fields, size: Size) -> usize {
     dynasm!(ops ; .arch x64 ; .align 16);
     let start = ops.offset().0;
-    grant(ops, f, f.grant_read, misaligned(size));
+    grant(ops, f, f.grant_read, size.bytes() - 1);
     dynasm!(ops
         ; .arch x64
         ; shl edx, 5
@@ -76,7 +67,7 @@ pub fn load(ops: &mut Assembler, f: Fields, size: Size) -> usize {
 pub fn store(ops: &mut Assembler, f: Fields, size: Size) -> usize {
     dynasm!(ops ; .arch x64 ; .align 16);
     let start = ops.offset().0;
-    grant(ops, f, f.grant_write, misaligned(size));
+    grant(ops, f, f.grant_write, size.bytes() - 1);
     // Marks the half of the line dirty.
     dynasm!(ops
         ; .arch x64

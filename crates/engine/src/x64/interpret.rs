@@ -6,7 +6,8 @@ use std::mem::offset_of;
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
 use super::chain::{count, flags_in, flags_out};
-use super::{Assembler, DESCRIBED, Fields, LIMIT, MARGIN, STEP};
+use super::{Assembler, DESCRIBED, Fields, LIMIT, LOAD, MARGIN, MOVED, STEP, STORE, TIMED};
+use crate::action::Size;
 
 /// Description of an instruction that the interpreter executes. It lies behind the code that calls the interpreter. The
 /// code that goes on lies behind the description.
@@ -55,6 +56,7 @@ pub fn chain_pending(ops: &mut Assembler, f: Fields) -> usize {
         ; test al, al
         ; jz ->end
         ; inc r13
+        ; ->executed:
         ; mov r12, [rbx + f.cycles]
         ; mov rax, [rbx + f.horizon]
         ; sub rax, MARGIN
@@ -131,6 +133,128 @@ pub fn step(ops: &mut Assembler, f: Fields) -> usize {
         ; lea r13, [r13 + rcx + 1]
         ; jmp ->onward
         ; near:
+        ; lea r13, [r13 + rcx + 1]
+        ; jmp ->end
+    );
+    start
+}
+
+/// Time of an access that calls the core, in a register of the host.
+#[derive(Clone, Copy)]
+pub struct Timed {
+    /// Number of the instruction within its line.
+    pub number: u8,
+    /// Cycles of the line, as the code counts them, before the access.
+    pub before: u8,
+    /// Cycles of the line, as the code that follows counts them, before the next instruction.
+    pub next_start: u8,
+}
+
+impl Timed {
+    pub fn bits(self) -> i32 {
+        let next_start = -(self.next_start as i8) as u8;
+        i32::from_le_bytes([self.before, self.number, next_start, 0])
+    }
+}
+
+/// Loads from the MVA in `eax` into `ecx`. `esi` has the bits of a [`Timed`]. Keeps `r8d`. Returns with the host's carry
+/// set if the code must leave after the instruction. Does not return if the core takes a data abort.
+pub fn load(ops: &mut Assembler, f: Fields, size: Size) -> usize {
+    let start = ops.offset().0;
+    before_access(ops, f);
+    dynasm!(ops
+        ; .arch x64
+        ; mov edx, size.bytes()
+        ; call QWORD [BYTE rbp + LOAD]
+    );
+    after_access(ops, f);
+    match size {
+        Size::Word | Size::Half | Size::Byte => dynasm!(ops ; .arch x64 ; mov ecx, eax),
+        Size::SignedHalf => dynasm!(ops ; .arch x64 ; movsx ecx, ax),
+        Size::SignedByte => dynasm!(ops ; .arch x64 ; movsx ecx, al),
+    }
+    return_from_access(ops, f);
+    start
+}
+
+/// Stores `edi` to the MVA in `eax`. Otherwise as [`load`].
+pub fn store(ops: &mut Assembler, f: Fields, size: Size) -> usize {
+    let start = ops.offset().0;
+    dynasm!(ops ; .arch x64 ; mov r9d, edi);
+    before_access(ops, f);
+    dynasm!(ops
+        ; .arch x64
+        ; mov edx, size.bytes()
+        ; mov ecx, r9d
+        ; call QWORD [BYTE rbp + STORE]
+    );
+    after_access(ops, f);
+    return_from_access(ops, f);
+    start
+}
+
+/// Brings the core up to date for an access to the MVA in `eax`, and puts the first two arguments of the call into their
+/// registers.
+fn before_access(ops: &mut Assembler, f: Fields) {
+    dynasm!(ops
+        ; .arch x64
+        ; mov [BYTE rbp + MOVED], r8d
+        ; mov [BYTE rbp + TIMED], esi
+        ; movzx ecx, sil
+        ; add r12, rcx
+        ; mov [rbx + f.cycles], r12
+        ; shr esi, 8
+        ; movzx ecx, sil
+        ; lea edx, [r14 + rcx * 4 + 4]
+        ; mov [rbx + f.pc], edx
+        ; add edx, 4
+        ; mov [BYTE rbx + f.r(15)], edx
+        ; mov esi, eax
+    );
+    flags_out(ops, f);
+    dynasm!(ops ; .arch x64 ; mov rdi, rbx ; sub rsp, 8);
+}
+
+/// Goes to the handler of the data abort if the core took one.
+fn after_access(ops: &mut Assembler, _: Fields) {
+    dynasm!(ops
+        ; .arch x64
+        ; add rsp, 8
+        ; test rax, rax
+        ; jns >done
+        ; movzx ecx, BYTE [BYTE rbp + TIMED + 1]
+        ; lea r13, [r13 + rcx + 1]
+        ; add rsp, 8
+        ; jmp ->executed
+        ; done:
+    );
+}
+
+fn return_from_access(ops: &mut Assembler, f: Fields) {
+    dynasm!(ops
+        ; .arch x64
+        ; mov r8d, [BYTE rbp + MOVED]
+        ; movsx rdx, BYTE [BYTE rbp + TIMED + 2]
+        ; mov rax, [rbx + f.cycles]
+        ; lea r12, [rax + rdx]
+        ; mov rdx, [rbx + f.horizon]
+        ; sub rdx, MARGIN
+        ; jb >near
+        ; mov [BYTE rbp + LIMIT], rdx
+        ; cmp rdx, rax
+        ; near:
+        ; ret
+    );
+}
+
+/// Makes [`super::Stubs::near`].
+pub fn near(ops: &mut Assembler, f: Fields) -> usize {
+    let start = ops.offset().0;
+    dynasm!(ops
+        ; .arch x64
+        ; mov [rbx + f.interlock], rax
+        ; mov r12, [rbx + f.cycles]
+        ; movzx ecx, BYTE [BYTE rbp + TIMED + 1]
         ; lea r13, [r13 + rcx + 1]
         ; jmp ->end
     );

@@ -8,9 +8,9 @@
 use arm::engine::{Entries, Pending};
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 
-use super::interpret::Described;
+use super::interpret::{Described, Timed};
 use super::{Assembler, FLAGS, Fields, LIMIT, Stubs};
-use crate::action::{ALWAYS, Action};
+use crate::action::{ALWAYS, Action, Index};
 use crate::plan::{Plan, Step};
 
 /// Bytes before the first instruction: the distance of the entry for each instruction, the cycles before it, what becomes
@@ -34,8 +34,10 @@ pub struct Line<'a> {
     waited: [DynamicLabel; 8],
     /// Address of the calls of the interpreter.
     calls_at: usize,
-    /// Calls of the interpreter: number of the instruction, and how it is executed.
-    calls: Vec<(usize, Step)>,
+    /// Calls of the interpreter.
+    calls: Vec<Call>,
+    /// Their bytes.
+    calls_bytes: usize,
 }
 
 /// The code of a line.
@@ -63,6 +65,7 @@ pub fn make(plan: &Plan, fields: &Fields, stubs: Stubs, ends: [usize; 2]) -> Mad
         waited,
         calls_at: ends[1],
         calls: Vec::new(),
+        calls_bytes: 0,
     };
     let mut offsets = [0; 9];
     let mut entries = Entries::NONE;
@@ -114,6 +117,14 @@ pub fn make(plan: &Plan, fields: &Fields, stubs: Stubs, ends: [usize; 2]) -> Mad
         cold: calls,
         entries,
     }
+}
+
+/// A call of the interpreter for an instruction.
+struct Call {
+    number: usize,
+    step: Step,
+    /// Whether the code has the address of a transfer, and only the access is missing.
+    accesses: bool,
 }
 
 /// Appends code to a line.
@@ -189,22 +200,32 @@ impl Line<'_> {
     }
 
     /// Address of a call of the interpreter for an instruction.
-    fn call(&mut self, number: usize, step: Step) -> usize {
-        self.calls.push((number, step));
-        self.calls_at + CALL * (self.calls.len() - 1)
+    fn call(&mut self, number: usize, step: Step, accesses: bool) -> usize {
+        let address = self.calls_at + self.calls_bytes;
+        self.calls_bytes += if accesses { 2 * CALL } else { CALL };
+        self.calls.push(Call {
+            number,
+            step,
+            accesses,
+        });
+        address
     }
 
     /// Executes an instruction by the interpreter.
     fn interpret(&mut self, number: usize, step: Step) {
-        let call = self.call(number, step);
+        let call = self.call(number, step, false);
         self.jump(call);
     }
 
     /// The calls of the interpreter. `offsets` has the place of each instruction.
     fn calls(&mut self, ends: [usize; 2], offsets: &[usize; 9]) -> Vec<u8> {
         let mut calls = Assembler::new(ends[1]);
-        let bytes = CALL * self.calls.len();
-        for (number, step) in self.calls.drain(..) {
+        for call in core::mem::take(&mut self.calls) {
+            let Call { number, step, .. } = call;
+            let resume = ends[0] + offsets[number + 1];
+            if call.accesses {
+                self.access_by_core(&mut calls, number, &step, resume);
+            }
             let described = Described {
                 number: number as u8,
                 start: step.start,
@@ -214,7 +235,6 @@ impl Line<'_> {
                 before: step.before.bits(),
                 after: self.plan.pending(number + 1).bits(),
             };
-            let resume = ends[0] + offsets[number + 1];
             dynasm!(calls
                 ; .arch x64
                 ; lea rdx, [>described]
@@ -228,8 +248,53 @@ impl Line<'_> {
                 ; .align 16
             );
         }
-        assert_eq!(calls.offset().0, bytes, "each call has {CALL} bytes");
+        let bytes = self.calls_bytes;
+        assert_eq!(calls.offset().0, bytes, "calls have {CALL} bytes each");
         calls.finalize().expect("every label has an address")
+    }
+
+    /// An access without a grant, within the bytes of a call. An address that is not a multiple of the size goes on to
+    /// the next call, because the result of such a load is late.
+    fn access_by_core(&self, calls: &mut Assembler, number: usize, step: &Step, resume: usize) {
+        let Action::Transfer {
+            load,
+            size,
+            address,
+            d,
+        } = step.action
+        else {
+            return;
+        };
+        let timed = Timed {
+            number: number as u8,
+            before: step.start + step.stall + step.cycles,
+            next_start: self.plan.start(number + 1),
+        };
+        let stubs = match load {
+            true => self.stubs.slow_load,
+            false => self.stubs.slow_store,
+        };
+        let start = calls.offset().0;
+        let misaligned = size.bytes() as i8 - 1;
+        if misaligned != 0 {
+            dynasm!(calls ; .arch x64 ; test al, misaligned ; jnz >step);
+        }
+        dynasm!(calls ; .arch x64 ; mov esi, timed.bits() ; call extern stubs[size as usize]);
+        if address.index != Index::Offset {
+            dynasm!(calls ; .arch x64 ; mov [BYTE rbx + self.r(address.base)], r8d);
+        }
+        if load {
+            dynasm!(calls ; .arch x64 ; mov [BYTE rbx + self.r(d)], ecx);
+        }
+        dynasm!(calls
+            ; .arch x64
+            ; jnc extern resume
+            ; mov rax, QWORD self.plan.pending(number + 1).bits() as i64
+            ; jmp extern self.stubs.near
+        );
+        let rest = CALL - (calls.offset().0 - start);
+        calls.extend(core::iter::repeat_n(0xcc, rest));
+        dynasm!(calls ; .arch x64 ; step:);
     }
 
     fn step(&mut self, number: usize, step: &Step) {
@@ -248,7 +313,8 @@ impl Line<'_> {
             _ => true,
         };
         let slow = if may_be_slow {
-            self.call(number, *step)
+            let accesses = matches!(step.action, Action::Transfer { .. }) && step.alone;
+            self.call(number, *step, accesses)
         } else {
             0
         };

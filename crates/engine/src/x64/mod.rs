@@ -50,13 +50,13 @@ pub struct Frame {
     lines: *mut [u32; 8],
     /// Address of the core + [`BIAS`].
     core: *mut u8,
-    /// Executes the next instruction; see [`arm::Cpu::execute_next`].
-    step: extern "sysv64" fn(*mut u8) -> bool,
     /// N, Z, C and V in bits 15, 14, 8 and 0, as LAHF and SETO give them. Q is in the core.
     flags: u32,
-    /// Enters the next line; see [`arm::Cpu::enter_next`]. Returns the name of its code, or -1 if the code must leave, or
-    /// -2 if an instruction was executed, too.
-    enter: extern "sysv64" fn(*mut u8) -> i32,
+    /// Base to be written back by an access that calls the core.
+    moved: u32,
+    /// The [`interpret::Timed`] of that access.
+    timed: u32,
+    calls: Calls,
     /// Description of the instruction that the interpreter executes.
     described: *const u8,
     /// The two D-cache lines whose words are in `copy`, or null.
@@ -64,15 +64,24 @@ pub struct Frame {
     copy: [u8; 64],
 }
 
+/// Functions of the core that code calls. The argument of each is the address of the core + [`BIAS`].
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Calls {
+    /// Executes the next instruction; see [`arm::Cpu::execute_next`].
+    pub step: extern "sysv64" fn(*mut u8) -> bool,
+    /// Enters the next line; see [`arm::Cpu::enter_next`]. Returns the name of its code, or -1 if the code must leave, or
+    /// -2 if an instruction was executed, too.
+    pub enter: extern "sysv64" fn(*mut u8) -> i32,
+    /// Loads; see [`arm::Cpu::load_without_grant`]. The other arguments are the MVA and the number of bytes.
+    pub load: extern "sysv64" fn(*mut u8, u32, u32) -> u64,
+    /// Stores; see [`arm::Cpu::store_without_grant`]. The last argument is the value.
+    pub store: extern "sysv64" fn(*mut u8, u32, u32, u32) -> u64,
+}
+
 impl Frame {
     /// Makes the frame for a run of the core at `core`.
-    pub fn new(
-        code: &CodeMemory,
-        tables: Tables,
-        core: *mut u8,
-        step: extern "sysv64" fn(*mut u8) -> bool,
-        enter: extern "sysv64" fn(*mut u8) -> i32,
-    ) -> Frame {
+    pub fn new(code: &CodeMemory, tables: Tables, core: *mut u8, calls: Calls) -> Frame {
         Frame {
             limit: 0,
             code: code.start(),
@@ -81,9 +90,10 @@ impl Frame {
             tags: tables.tags,
             lines: tables.lines,
             core: core.wrapping_add(BIAS as usize),
-            step,
             flags: 0,
-            enter,
+            moved: 0,
+            timed: 0,
+            calls,
             described: core::ptr::null(),
             copied: [core::ptr::null_mut(); 2],
             copy: [0; 64],
@@ -98,9 +108,13 @@ const HEADS: i8 = offset_of!(Frame, heads) as i8;
 const TAGS: i8 = offset_of!(Frame, tags) as i8;
 const LINES: i8 = offset_of!(Frame, lines) as i8;
 const CORE: i8 = offset_of!(Frame, core) as i8;
-const STEP: i8 = offset_of!(Frame, step) as i8;
+const STEP: i8 = offset_of!(Frame, calls.step) as i8;
+const LOAD: i8 = offset_of!(Frame, calls.load) as i8;
+const STORE: i8 = offset_of!(Frame, calls.store) as i8;
+const MOVED: i8 = offset_of!(Frame, moved) as i8;
+const TIMED: i8 = offset_of!(Frame, timed) as i8;
 const FLAGS: i8 = offset_of!(Frame, flags) as i8;
-const ENTER: i8 = offset_of!(Frame, enter) as i8;
+const ENTER: i8 = offset_of!(Frame, calls.enter) as i8;
 const DESCRIBED: i8 = offset_of!(Frame, described) as i8;
 const COPIED: i8 = offset_of!(Frame, copied) as i8;
 const COPIED_SECOND: i8 = COPIED + 8;
@@ -145,6 +159,12 @@ pub struct Stubs {
     pub load: [usize; 5],
     /// For each [`Size`], stores `edi` to the address in `eax`.
     pub store: [usize; 5],
+    /// For each [`Size`], loads from the MVA in `eax` into `ecx` by a call of the core: see [`interpret::load`].
+    pub slow_load: [usize; 5],
+    /// For each [`Size`], stores `edi` to the MVA in `eax` by a call of the core.
+    pub slow_store: [usize; 5],
+    /// Leaves after such an access, with the pending results in `rax`.
+    pub near: usize,
     /// Puts the address of the host for words from `eax` on into `rdx`. The last word is `edi` bytes after the first. If
     /// the words lie in two lines, it is the address of a copy.
     pub load_block: usize,
@@ -179,6 +199,9 @@ impl Stubs {
         ] = chains.map(|at| start + at);
         let load = Size::ALL.map(|size| start + access::load(&mut ops, f, size));
         let store = Size::ALL.map(|size| start + access::store(&mut ops, f, size));
+        let slow_load = Size::ALL.map(|size| start + interpret::load(&mut ops, f, size));
+        let slow_store = Size::ALL.map(|size| start + interpret::store(&mut ops, f, size));
+        let near = start + interpret::near(&mut ops, f);
         let [load_block, store_block] =
             [false, true].map(|write| start + access::block(&mut ops, f, write));
         let end_block = start + access::end_block(&mut ops);
@@ -193,6 +216,9 @@ impl Stubs {
             step,
             load,
             store,
+            slow_load,
+            slow_store,
+            near,
             load_block,
             store_block,
             end_block,
