@@ -7,7 +7,7 @@
 
 use arm::Bus;
 use arm::engine::{Line, Pending, Wait};
-use arm::model::Core;
+use arm::model::{Behaviour, Core};
 
 use crate::action::{ALWAYS, Action, Size};
 use crate::decode::action;
@@ -16,6 +16,8 @@ use crate::decode::action;
 const MOST_CYCLES: u32 = 120;
 /// Most cycles of a wait.
 const MOST_STALL: u32 = 2;
+/// Cycles of a branch whose prediction was wrong, beyond the one cycle of a branch whose prediction was right.
+pub const MISPREDICTED: u8 = 4;
 
 /// An instruction of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +32,16 @@ pub struct Step {
     pub start: u8,
     /// Cycles without the stall if the instruction is executed and the pc is not written.
     pub cycles: u8,
-    /// Cycles without the stall if the pc is written.
+    /// Cycles without the stall if the pc is written. If the branch is predicted, the cycles if the prediction is right.
     pub leaving: u8,
+    /// Cycles without the stall if the condition fails.
+    pub failing: u8,
+    /// Most cycles without the stall.
+    pub most: u8,
+    /// Pending after the instruction if its condition passes, if the plan has something else after it.
+    pub apart: Option<Pending>,
+    /// Pending after a branch, if the core predicts branches and this prediction is right.
+    pub predicted: Option<Pending>,
     /// Registers for which the instruction waits while a loaded word is pending, as a set of bits.
     pub uses: u16,
     /// Those of them that it needs early.
@@ -55,6 +65,9 @@ pub enum Late {
 impl Plan {
     /// What becomes of a late result when the line is entered at instruction `n`.
     pub fn late(&self, n: usize) -> Late {
+        if self.beside {
+            return self.late_beside(n);
+        }
         let step = self.steps[n];
         let is_simple = matches!(
             step.action,
@@ -80,6 +93,8 @@ pub struct Plan {
     pub after: Pending,
     /// Cycles of the whole line.
     pub cycles: u8,
+    /// Whether the core has a scoreboard.
+    pub beside: bool,
 }
 
 impl Plan {
@@ -94,14 +109,17 @@ impl Plan {
     }
 }
 
-/// Whether lines of a core can be planned.
+/// Whether lines of a core can be planned: ARM's own cores have none of these differences, and XScale has all.
 pub fn is_planned(core: &Core) -> bool {
     let behaviour = &core.behaviour;
-    !(behaviour.scoreboard
-        || behaviour.late_words
-        || behaviour.late_failure
-        || behaviour.predicts_branches
-        || behaviour.issue_before_branch)
+    let differences = [
+        behaviour.late_words,
+        behaviour.late_failure,
+        behaviour.predicts_branches,
+        behaviour.slow_moves,
+    ];
+    let is_timed = !behaviour.predicts_branches || core.timing.branch == 1 + MISPREDICTED;
+    differences == [behaviour.scoreboard; 4] && is_timed
 }
 
 /// Plans a line. Returns `None` if the core's lines cannot be planned.
@@ -109,13 +127,20 @@ pub fn plan<B: Bus>(line: &Line<B>) -> Option<Plan> {
     if !is_planned(line.core()) {
         return None;
     }
+    let beside = line.core().behaviour.scoreboard;
     let (mut pending, mut cycles, mut most) = (Pending::NONE, 0, 0);
     let mut steps = Vec::with_capacity(8);
     for n in 0..8 {
         let (step, after) = step(line, n, pending, (cycles, most));
         if step.action != Action::Interpret {
             cycles += step.stall + step.passed_over();
-            most += u32::from(step.stall) + u32::from(step.cycles.max(step.leaving));
+            // A wait that is not planned may follow an entry while results are pending.
+            most += u32::from(step.most)
+                + if beside {
+                    MOST_STALL
+                } else {
+                    step.stall.into()
+                };
         }
         steps.push(step);
         pending = after;
@@ -124,6 +149,7 @@ pub fn plan<B: Bus>(line: &Line<B>) -> Option<Plan> {
         steps: steps.try_into().ok()?,
         after: pending,
         cycles,
+        beside,
     })
 }
 
@@ -132,7 +158,7 @@ impl Step {
     pub fn passed_over(&self) -> u8 {
         match self.condition {
             ALWAYS => self.cycles,
-            _ => 1,
+            _ => self.failing,
         }
     }
 
@@ -145,6 +171,10 @@ impl Step {
             start,
             cycles: 0,
             leaving: 0,
+            failing: 0,
+            most: 0,
+            apart: None,
+            predicted: None,
             uses,
             early_uses,
         }
@@ -164,35 +194,35 @@ fn step<B: Bus>(
         Pending::NONE,
     );
     let action = action(line, n);
-    let most = most + u32::from(line.cycles(n).max(leaving(line, n, action))) + MOST_STALL;
+    let times = Times::new(line, n, action);
+    let most = most + u32::from(times.most) + MOST_STALL;
     // After each call of the interpreter, the code compares with the horizon. The bound counts all instructions.
     if action == Action::Interpret || most > MOST_CYCLES {
         return interpreted;
     }
-    let insn = line.words()[n];
     let condition = match action {
-        Action::Branch { .. } => insn >> 28,
+        Action::Branch { .. } | Action::LoadPc { .. } => line.words()[n] >> 28,
+        Action::Block { list, .. } if list >> 15 != 0 => line.words()[n] >> 28,
         _ => line.condition(n),
     };
-    let (passes, fails) = (line.wait(n, before, true), line.wait(n, before, false));
-    let results = results(action);
-    let (after, failed) = (passes.left.and(results), fails.left);
-    let mut cycles = line.cycles(n);
-    let leaving = leaving(line, n, action);
-    let after = match (leaving > 0, condition == ALWAYS) {
+    let behaviour = &line.core().behaviour;
+    let passes = line.wait(n, before, true, times.cycles.max(times.leaving));
+    let fails = line.wait(n, before, false, times.failing);
+    let is_predicted = behaviour.predicts_branches && matches!(action, Action::Branch { .. });
+    let (after, failed) = (passes.left.and(results(action, behaviour)), fails.left);
+    let mut apart = None;
+    let after = match (times.leaving > 0, condition == ALWAYS) {
         // The branch has finished when the next line begins. What is pending then would have to be known there.
-        (true, _) if passes.left != Pending::NONE => return interpreted,
-        (true, _) => {
-            cycles = 1;
-            // Only an entry from elsewhere reaches what follows an unconditional branch.
-            if condition == ALWAYS {
-                Pending::NONE
-            } else {
-                failed
-            }
-        }
+        (true, _) if passes.left != Pending::NONE && !is_predicted => return interpreted,
+        // Only an entry from elsewhere reaches what follows an unconditional branch.
+        (true, true) => Pending::NONE,
+        (true, false) => failed,
         (false, true) => after,
         (false, false) if after == failed || is_same(line, n + 1, after, failed) => failed,
+        (false, false) if behaviour.scoreboard => {
+            apart = Some(after);
+            failed
+        }
         (false, false) => return interpreted,
     };
     let step = Step {
@@ -201,29 +231,67 @@ fn step<B: Bus>(
         before,
         stall: passes.stall,
         start,
-        cycles,
-        leaving,
+        cycles: times.cycles,
+        leaving: times.leaving,
+        failing: times.failing,
+        most: times.most,
+        apart,
+        predicted: is_predicted.then_some(passes.left),
         uses: line.uses(n),
         early_uses: line.early_uses(n),
     };
     (step, after)
 }
 
+/// Times of an instruction, without the wait.
+struct Times {
+    cycles: u8,
+    leaving: u8,
+    failing: u8,
+    most: u8,
+}
+
+impl Times {
+    fn new<B: Bus>(line: &Line<B>, n: usize, action: Action) -> Times {
+        let (behaviour, issue) = (&line.core().behaviour, line.cycles(n));
+        let leaving = match action {
+            Action::Branch { .. } if behaviour.predicts_branches => 1,
+            _ => leaving(line, n, action),
+        };
+        let loads_pc = match action {
+            Action::LoadPc { .. } => true,
+            Action::Block { load, list, .. } => load && list >> 15 != 0,
+            _ => false,
+        };
+        let failing = match loads_pc && behaviour.late_failure {
+            true => issue + 1,
+            false => 1,
+        };
+        Times {
+            cycles: if leaving > 0 { 1 } else { issue },
+            leaving,
+            failing,
+            most: issue.max(leaving).max(failing),
+        }
+    }
+}
+
 /// Whether the wait of instruction `n` is the same for both.
 fn is_same<B: Bus>(line: &Line<B>, n: usize, one: Pending, other: Pending) -> bool {
-    let wait = |pending| -> [Wait; 2] { [true, false].map(|passes| line.wait(n, pending, passes)) };
+    let wait =
+        |pending| -> [Wait; 2] { [true, false].map(|passes| line.wait(n, pending, passes, 1)) };
     n < 8 && wait(one) == wait(other)
 }
 
 /// Results of an action that are not available at once.
-fn results(action: Action) -> Pending {
+fn results(action: Action, behaviour: &Behaviour) -> Pending {
     match action {
         Action::Transfer {
             load: true,
             size,
             d,
             ..
-        } => Pending::load(d, size != Size::Word),
+        } => Pending::load(d, size != Size::Word || behaviour.late_words),
         Action::Block {
             load: true, list, ..
         } if !list.is_power_of_two() && list >> 15 == 0 => {
@@ -232,6 +300,7 @@ fn results(action: Action) -> Pending {
         Action::Pair { load: true, d, .. } => Pending::load(d + 1, false),
         Action::MultiplyLong { low, high, .. } => Pending::product(1 << low | 1 << high),
         Action::Multiply { d, .. } => Pending::product(1 << d),
+        Action::Status { d } if behaviour.slow_moves => Pending::load(d, false),
         _ => Pending::NONE,
     }
 }

@@ -164,7 +164,8 @@ impl<B: Bus> Engine<B> for Translator {
 
     fn run(&mut self, cpu: &mut Cpu<B>, code: Code) -> u64 {
         let tables = cpu.tables();
-        let core = std::ptr::from_mut(cpu).cast();
+        let scoreboard = cpu.config().core.behaviour.scoreboard;
+        let core = (std::ptr::from_mut(cpu).cast(), scoreboard);
         let mut frame = Frame::new(&self.memory, tables, core, step::<B>, enter::<B>);
         // SAFETY: The code has the layout of this core and lies in this memory, because the core forgets its code when
         // the memory changes. The core lives as long as the call.

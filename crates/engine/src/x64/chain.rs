@@ -5,7 +5,7 @@ use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
 use super::{
     Assembler, CODE, CORE, EARLY_USES, ENTER, FLAGS, Fields, HEAD, HINTS, LATE, LIMIT, LINES,
-    MARGIN, MARKS, STARTS, USES, WORD_PENDING,
+    MARGIN, MARKS, PENDING, STARTS, USES,
 };
 
 /// Enters code, as a function of the host: see [`super::enter`].
@@ -36,7 +36,16 @@ pub fn enter(ops: &mut Assembler, f: Fields) -> usize {
         ; mov eax, [rbx + f.pc]
         ; mov ecx, eax
         ; and ecx, -32
+        ; mov r9, [rbx + f.interlock]
+        ; test r9, r9
+        ; jnz >pending
         ; call ->place
+        ; jmp rdi
+        // Only on a core with a scoreboard.
+        ; pending:
+        ; mov edx, [BYTE rbx + f.r(15)]
+        ; mov QWORD [rbx + f.interlock], 0
+        ; call ->place_soon
         ; jmp rdi
     );
     start
@@ -66,6 +75,7 @@ pub fn chain_word(ops: &mut Assembler, f: Fields) -> usize {
         ; inc QWORD [rbx + f.interlock_cycles]
         ; ret
         ; out:
+        ; shl r9, 32
         ; jmp ->look_up
     );
     start
@@ -112,18 +122,18 @@ pub fn chain(ops: &mut Assembler, f: Fields) -> usize {
         ; out:
         ; xor r9d, r9d
     );
-    look_up(ops, f);
+    dynasm!(ops ; .arch x64 ; ->look_up:);
+    look_up(ops, f, false);
     start
 }
 
-/// Looks up the line at `eax`, or leaves.
-fn look_up(ops: &mut Assembler, f: Fields) {
+/// Looks up the line at `eax`, or leaves, while the results in `r9` are pending.
+pub fn look_up(ops: &mut Assembler, f: Fields, scoreboard: bool) {
     dynasm!(ops
         ; .arch x64
-        ; ->look_up:
         ; mov [rbx + f.pc], eax
         ; mov [BYTE rbx + f.r(15)], edx
-        ; mov [BYTE rbp + WORD_PENDING], r9d
+        ; mov [BYTE rbp + PENDING], r9
         ; cmp r12, [BYTE rbp + LIMIT]
         ; ja >none
         ; sub rsp, 8
@@ -136,21 +146,34 @@ fn look_up(ops: &mut Assembler, f: Fields) {
         ; mov eax, [rbx + f.pc]
         ; mov ecx, eax
         ; and ecx, -32
-        ; mov r9d, [BYTE rbp + WORD_PENDING]
-        ; test r9d, r9d
-        ; jz ->place
-        ; jmp ->place_word
+        ; mov edx, [BYTE rbx + f.r(15)]
+        ; mov r9, [BYTE rbp + PENDING]
+    );
+    match scoreboard {
+        true => dynasm!(ops ; .arch x64 ; jmp ->place_soon),
+        false => dynasm!(ops
+            ; .arch x64
+            ; shr r9, 32
+            ; jz ->place
+            ; jmp ->place_word
+        ),
+    }
+    dynasm!(ops
+        ; .arch x64
         ; none:
-        ; mov r9d, [BYTE rbp + WORD_PENDING]
-        ; shl r9, 32
+        ; mov r9, [BYTE rbp + PENDING]
         ; mov [rbx + f.interlock], r9
         ; add rsp, 8
     );
-    leave(ops, f);
+    match scoreboard {
+        true => dynasm!(ops ; .arch x64 ; jmp ->leave),
+        false => leave(ops, f),
+    }
 }
 
 /// Leaves the code.
 fn leave(ops: &mut Assembler, f: Fields) {
+    dynasm!(ops ; .arch x64 ; ->leave:);
     flags_out(ops, f);
     dynasm!(ops
         ; .arch x64
@@ -280,7 +303,7 @@ fn begin_line(ops: &mut Assembler) {
 /// Finds the code of the line at `eax`, and makes it the current line. Leaves the name of the code in `rdi` and the
 /// address of the line in `ecx`. Jumps to the next label `out` if there is none, or if the horizon is near. Changes
 /// neither `eax`, `edx` nor `r9`.
-fn find_line(ops: &mut Assembler, f: Fields) {
+pub fn find_line(ops: &mut Assembler, f: Fields) {
     dynasm!(ops
         ; .arch x64
         ; cmp r12, [BYTE rbp + LIMIT]

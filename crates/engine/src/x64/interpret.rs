@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
 use super::chain::{count, flags_in, flags_out};
-use super::{Assembler, DESCRIBED, Fields, LIMIT, MARGIN, STEP};
+use super::{Assembler, DESCRIBED, Fields, LIMIT, MARGIN, SCOREBOARD, STEP, TOLD, TOLD_AT};
 
 /// Description of an instruction that the interpreter executes. It lies behind the code that calls the interpreter. The
 /// code that goes on lies behind the description.
@@ -61,8 +61,21 @@ pub fn chain_pending(ops: &mut Assembler, f: Fields) -> usize {
         ; jb ->end
         ; mov [BYTE rbp + LIMIT], rax
         ; ->onward:
-        ; cmp QWORD [rbx + f.interlock], 0
-        ; jne ->pending
+        ; mov r9, [rbx + f.interlock]
+        ; test r9, r9
+        ; jz >none
+        ; cmp DWORD [rbp + SCOREBOARD], 0
+        ; je ->pending
+    );
+    flags_in(ops, f);
+    dynasm!(ops
+        ; .arch x64
+        ; mov QWORD [rbx + f.interlock], 0
+        ; mov eax, [rbx + f.pc]
+        ; mov edx, [BYTE rbx + f.r(15)]
+        ; call ->soon
+        ; jmp rdi
+        ; none:
     );
     flags_in(ops, f);
     dynasm!(ops
@@ -89,8 +102,15 @@ pub fn step(ops: &mut Assembler, f: Fields) -> usize {
         ; mov rax, [BYTE rdx + BEFORE]
         ; mov [rbx + f.interlock], rax
         ; movzx eax, BYTE [BYTE rdx + NUMBER]
+        ; lea rcx, [r13 + rax]
         ; lea eax, [r14 + rax * 4]
         ; mov [rbx + f.pc], eax
+        // Results were pending when the line was entered at this instruction.
+        ; cmp rcx, [rbp + TOLD_AT]
+        ; jne >planned
+        ; mov rax, [rbp + TOLD]
+        ; mov [rbx + f.interlock], rax
+        ; planned:
         ; mov [BYTE rbp + DESCRIBED], rdx
     );
     flags_out(ops, f);

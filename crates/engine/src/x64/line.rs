@@ -9,7 +9,7 @@ use arm::engine::Pending;
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 
 use super::interpret::Described;
-use super::{Assembler, FLAGS, Fields, LIMIT, Stubs};
+use super::{Assembler, FLAGS, Fields, LIMIT, Stubs, TOLD, TOLD_AT};
 use crate::action::{ALWAYS, Action};
 use crate::plan::{Plan, Step};
 
@@ -128,6 +128,11 @@ impl Line<'_> {
     fn go(&mut self, cycles: u8, instructions: usize, pending: u64) {
         let counts = instructions as i32 * 0x100 + i32::from(cycles);
         asm!(self ; mov esi, DWORD counts);
+        if self.plan.beside && pending != 0 {
+            let chain = self.stubs.chain_soon;
+            asm!(self ; mov r9, QWORD pending as i64 ; call extern chain ; jmp rdi);
+            return;
+        }
         let words = pending >> 32 & 0xffff;
         let chain = match pending {
             0 => self.stubs.chain,
@@ -226,6 +231,9 @@ impl Line<'_> {
         if step.stall > 0 {
             asm!(self ; add QWORD [rbx + self.f.interlock_cycles], step.stall as i32);
         }
+        if let (Action::Branch { distance, link }, Some(pending)) = (step.action, step.predicted) {
+            return self.predicted_branch(number, step, (distance, link), pending);
+        }
         let over = self.starts[number + 1];
         self.condition(step.condition, over);
         match step.action {
@@ -247,6 +255,9 @@ impl Line<'_> {
             }
             _ if may_be_slow => self.access_memory(number, step, slow),
             _ => self.compute(number, step.action),
+        }
+        if let Some(pending) = step.apart {
+            return self.go_on_apart(number, step, pending);
         }
         if step.leaving == 0 && step.condition != ALWAYS && step.cycles > 1 {
             asm!(self ; add r12, BYTE step.cycles as i8 - 1);
@@ -276,6 +287,75 @@ impl Line<'_> {
         }
         asm!(self ; lea eax, [r14 + distance]);
         self.leave(number, step);
+    }
+
+    /// Branches on a core that predicts branches. `pending` is pending afterwards if the prediction was right.
+    fn predicted_branch(
+        &mut self,
+        number: usize,
+        step: &Step,
+        (distance, link): (i32, bool),
+        pending: Pending,
+    ) {
+        let missed = self.ops.new_dynamic_label();
+        let [taken, not_taken] = [self.stubs.taken, self.stubs.not_taken];
+        let at = 4 * number as i8 + 1;
+        self.condition(step.condition, missed);
+        asm!(self ; lea eax, [BYTE r14 + at] ; call extern taken);
+        if pending != Pending::NONE {
+            asm!(self ; jc >wrong);
+            if link {
+                self.link(number);
+            }
+            asm!(self ; lea eax, [r14 + distance]);
+            self.go(
+                step.start + step.stall + step.leaving,
+                number + 1,
+                pending.bits(),
+            );
+            asm!(self ; wrong:);
+        }
+        self.branch(number, step, distance, link);
+        asm!(self ; =>missed);
+        if step.condition == ALWAYS {
+            return;
+        }
+        asm!(self ; lea eax, [BYTE r14 + at] ; call extern not_taken);
+        if pending != Pending::NONE {
+            // After a wrong prediction, nothing is pending, but the plan has something.
+            let on = 4 * number as i8 + 4;
+            asm!(self ; jnc >on ; lea eax, [BYTE r14 + on]);
+            self.go(step.start + step.stall + step.failing, number + 1, 0);
+            asm!(self ; on:);
+        }
+    }
+
+    /// Goes on after an instruction whose condition passed, while other results are pending than the plan has.
+    fn go_on_apart(&mut self, number: usize, step: &Step, pending: Pending) {
+        let Some(entry) = self.plan.entry(number + 1, pending) else {
+            let on = 4 * number as i8 + 4;
+            asm!(self ; lea eax, [BYTE r14 + on]);
+            return self.go(
+                step.start + step.stall + step.cycles,
+                number + 1,
+                pending.bits(),
+            );
+        };
+        let more = entry.stall + step.cycles - step.failing;
+        if more > 0 {
+            asm!(self ; add r12, BYTE more as i8);
+        }
+        if entry.stall > 0 {
+            asm!(self ; add QWORD [rbx + self.f.interlock_cycles], entry.stall as i32);
+        }
+        if entry.is_told {
+            asm!(self
+                ; mov rax, QWORD pending.bits() as i64
+                ; mov [rbp + TOLD], rax
+                ; lea rax, [BYTE r13 + number as i8 + 1]
+                ; mov [rbp + TOLD_AT], rax
+            );
+        }
     }
 
     /// Branches to another instruction of the line, if the horizon is not near.

@@ -20,6 +20,7 @@ mod chain;
 mod data;
 mod interpret;
 mod line;
+mod soon;
 mod transfer;
 
 use std::mem::offset_of;
@@ -54,8 +55,10 @@ pub struct Frame {
     step: extern "sysv64" fn(*mut u8) -> bool,
     /// N, Z, C and V in bits 15, 14, 8 and 0, as LAHF and SETO give them. Q is in the core.
     flags: u32,
-    /// Registers that are pending while a line is entered.
-    word: u32,
+    /// Whether the core has a scoreboard.
+    scoreboard: u32,
+    /// Results that are pending while a line is looked up.
+    pending: u64,
     /// Enters the next line; see [`arm::Cpu::enter_next`]. Returns the name of its code, or a negative number.
     enter: extern "sysv64" fn(*mut u8) -> i32,
     /// Description of the instruction that the interpreter executes.
@@ -63,6 +66,11 @@ pub struct Frame {
     /// The two D-cache lines whose words are in `copy`, or null.
     copied: [*mut u8; 2],
     copy: [u8; 64],
+    /// Results that were pending at the entry of a line, for the interpreter if it executes the first instruction; and the
+    /// number of instructions executed before it.
+    told: u64,
+    told_at: u64,
+    branches: *mut [u32; 2],
 }
 
 impl Frame {
@@ -70,7 +78,7 @@ impl Frame {
     pub fn new(
         code: &CodeMemory,
         tables: Tables,
-        core: *mut u8,
+        (core, scoreboard): (*mut u8, bool),
         step: extern "sysv64" fn(*mut u8) -> bool,
         enter: extern "sysv64" fn(*mut u8) -> i32,
     ) -> Frame {
@@ -84,11 +92,15 @@ impl Frame {
             core: core.wrapping_add(BIAS as usize),
             step,
             flags: 0,
-            word: 0,
+            scoreboard: scoreboard.into(),
+            pending: 0,
             enter,
             described: core::ptr::null(),
             copied: [core::ptr::null_mut(); 2],
             copy: [0; 64],
+            told: 0,
+            told_at: u64::MAX,
+            branches: tables.branches,
         }
     }
 }
@@ -102,12 +114,16 @@ const LINES: i8 = offset_of!(Frame, lines) as i8;
 const CORE: i8 = offset_of!(Frame, core) as i8;
 const STEP: i8 = offset_of!(Frame, step) as i8;
 const FLAGS: i8 = offset_of!(Frame, flags) as i8;
-const WORD_PENDING: i8 = offset_of!(Frame, word) as i8;
+const PENDING: i8 = offset_of!(Frame, pending) as i8;
+const SCOREBOARD: i32 = offset_of!(Frame, scoreboard) as i32;
 const ENTER: i8 = offset_of!(Frame, enter) as i8;
 const DESCRIBED: i8 = offset_of!(Frame, described) as i8;
 const COPIED: i8 = offset_of!(Frame, copied) as i8;
 const COPIED_SECOND: i8 = COPIED + 8;
 const COPY: i32 = offset_of!(Frame, copy) as i32;
+const TOLD: i32 = offset_of!(Frame, told) as i32;
+const TOLD_AT: i32 = offset_of!(Frame, told_at) as i32;
+const BRANCHES: i32 = offset_of!(Frame, branches) as i32;
 
 /// Numbers of registers of the host.
 const EAX: u8 = 0;
@@ -142,6 +158,11 @@ pub struct Stubs {
     pub chain_late: usize,
     /// Goes to the line at `eax` while other results are pending.
     pub chain_pending: usize,
+    /// As `chain`, on a core with a scoreboard, while the results in `r9` are pending.
+    pub chain_soon: usize,
+    /// Record the branch at `eax`, with bit 0 set, in the branch target buffer.
+    pub taken: usize,
+    pub not_taken: usize,
     /// Executes one instruction by the interpreter. `rdx` has the address of a [`interpret::Described`].
     pub step: usize,
     /// For each [`Size`], loads from the address in `eax` into `ecx`.
@@ -170,6 +191,9 @@ impl Stubs {
             chain::chain_late(&mut ops, f),
             interpret::chain_pending(&mut ops, f),
             interpret::step(&mut ops, f),
+            soon::chain_soon(&mut ops, f),
+            soon::taken(&mut ops, f),
+            soon::not_taken(&mut ops, f),
         ];
         let [
             enter,
@@ -179,6 +203,9 @@ impl Stubs {
             chain_late,
             chain_pending,
             step,
+            chain_soon,
+            taken,
+            not_taken,
         ] = chains.map(|at| start + at);
         let load = Size::ALL.map(|size| start + access::load(&mut ops, f, size));
         let store = Size::ALL.map(|size| start + access::store(&mut ops, f, size));
@@ -193,6 +220,9 @@ impl Stubs {
             chain_word,
             chain_late,
             chain_pending,
+            chain_soon,
+            taken,
+            not_taken,
             step,
             load,
             store,
@@ -245,6 +275,7 @@ struct Fields {
     grant_line: i32,
     grant_context: i32,
     interlock_cycles: i32,
+    sctlr: i32,
 }
 
 impl Fields {
@@ -271,6 +302,7 @@ impl Fields {
             grant_line: from_rbx(layout.grant_line),
             grant_context: from_rbx(layout.grant_context),
             interlock_cycles: from_rbx(layout.interlock_cycles),
+            sctlr: from_rbx(layout.sctlr),
         }
     }
 

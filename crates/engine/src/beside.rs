@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Entries into lines of a core with a scoreboard, while results are pending.
+//!
+//! On such a core, an instruction that uses a pending register waits, and then nothing older is pending. If it uses
+//! none, and takes one cycle, the late results are still pending for the instruction after it. If it takes longer,
+//! nothing older is pending. So the results that are pending at an entry concern at most two instructions.
+
+use arm::engine::Pending;
+
+use crate::action::{ALWAYS, Action};
+use crate::plan::{Late, Plan, Step};
+
+/// How an entry at an instruction goes on while results are pending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Cycles of the wait, which counts before the instruction.
+    pub stall: u8,
+    /// Whether the interpreter needs the pending results if it executes the instruction.
+    pub is_told: bool,
+}
+
+impl Step {
+    /// Whether the code executes the instruction itself in every case, and does not leave the line.
+    fn is_simple(&self) -> bool {
+        matches!(
+            self.action,
+            Action::Data { .. } | Action::CountZeros { .. } | Action::Status { .. }
+        )
+    }
+}
+
+impl Plan {
+    /// What becomes of late results when the line is entered at instruction `n`, which uses none of the results.
+    pub fn late_beside(&self, n: usize) -> Late {
+        let step = self.steps[n];
+        let always = step.condition == ALWAYS;
+        // The interpreter executes the instruction, and the code compares what is pending afterwards.
+        if step.before != Pending::NONE || step.action == Action::Interpret {
+            return Late::Over;
+        }
+        let is_long = step.cycles > 1 || step.leaving > 1;
+        match step.action {
+            Action::Branch { .. } => Late::Unknown,
+            _ if is_long && always => Late::Over,
+            _ if n == 7 => Late::Unknown,
+            // The next instruction waits in any case, and as long.
+            _ if self.steps[n + 1].stall > 0 => Late::Over,
+            _ if step.is_simple() && !is_long && self.pending(n + 1) == Pending::NONE => {
+                Late::Waits
+            }
+            _ => Late::Branches,
+        }
+    }
+
+    /// Returns how an entry at instruction `n` goes on, as the shared code of entries decides, or `None` if only the
+    /// interpreter knows.
+    pub fn entry(&self, n: usize, pending: Pending) -> Option<Entry> {
+        let step = self.steps.get(n)?;
+        if step.before != Pending::NONE {
+            return None;
+        }
+        let (soon, late) = (pending.soon(), pending.late());
+        let waits = |stall| Entry {
+            stall,
+            is_told: false,
+        };
+        if step.uses & soon != 0 {
+            return Some(waits(1 + u8::from(step.uses & late != 0)));
+        }
+        if late == 0 {
+            return Some(waits(0));
+        }
+        let used = n < 7 && self.steps[n + 1].uses & late != 0;
+        match self.late_beside(n) {
+            Late::Waits => Some(waits(used.into())),
+            Late::Branches if !used => Some(Entry {
+                stall: 0,
+                is_told: true,
+            }),
+            Late::Over => Some(Entry {
+                stall: 0,
+                is_told: true,
+            }),
+            _ => None,
+        }
+    }
+}
