@@ -20,12 +20,10 @@ pub struct Entry {
 }
 
 impl Step {
-    /// Whether the code executes the instruction itself in every case, and does not leave the line.
+    /// Whether the code executes the instruction itself in every case, in one cycle and without results that are pending.
     fn is_simple(&self) -> bool {
-        matches!(
-            self.action,
-            Action::Data { .. } | Action::CountZeros { .. } | Action::Status { .. }
-        )
+        let computes = matches!(self.action, Action::Data { .. } | Action::CountZeros { .. });
+        computes && self.cycles == 1
     }
 }
 
@@ -45,9 +43,7 @@ impl Plan {
             _ if n == 7 => Late::Unknown,
             // The next instruction waits in any case, and as long.
             _ if self.steps[n + 1].stall > 0 => Late::Over,
-            _ if step.is_simple() && !is_long && self.pending(n + 1) == Pending::NONE => {
-                Late::Waits
-            }
+            _ if step.is_simple() => Late::Waits,
             _ => Late::Branches,
         }
     }
