@@ -7,7 +7,7 @@
 
 use arm::Bus;
 use arm::engine::{Line, Pending, Wait};
-use arm::model::{Behaviour, Core};
+use arm::model::{Behaviour, Core, Multiplier};
 
 use crate::action::{ALWAYS, Action, Size};
 use crate::decode::action;
@@ -16,6 +16,8 @@ use crate::decode::action;
 const MOST_CYCLES: u32 = 120;
 /// Most cycles of a wait.
 const MOST_STALL: u32 = 2;
+/// Most cycles that the significant bits of a factor add to a multiplication.
+pub const MOST_MULTIPLIER: u8 = 2;
 /// Cycles of a branch whose prediction was wrong, beyond the one cycle of a branch whose prediction was right.
 pub const MISPREDICTED: u8 = 4;
 
@@ -30,7 +32,8 @@ pub struct Step {
     pub stall: u8,
     /// Cycles from the start of the line to the start of the instruction.
     pub start: u8,
-    /// Cycles without the stall if the instruction is executed and the pc is not written.
+    /// Cycles without the stall if the instruction is executed and the pc is not written. The factors of a multiplication
+    /// may add cycles.
     pub cycles: u8,
     /// Cycles without the stall if the pc is written. If the branch is predicted, the cycles if the prediction is right.
     pub leaving: u8,
@@ -95,6 +98,8 @@ pub struct Plan {
     pub cycles: u8,
     /// Whether the core has a scoreboard.
     pub beside: bool,
+    /// The core's multiplier.
+    pub multiplier: Multiplier,
 }
 
 impl Plan {
@@ -150,6 +155,7 @@ pub fn plan<B: Bus>(line: &Line<B>) -> Option<Plan> {
         after: pending,
         cycles,
         beside,
+        multiplier: line.core().behaviour.multiplier,
     })
 }
 
@@ -206,7 +212,16 @@ fn step<B: Bus>(
         _ => line.condition(n),
     };
     let behaviour = &line.core().behaviour;
-    let passes = line.wait(n, before, true, times.cycles.max(times.leaving));
+    let passes = line.wait(
+        n,
+        before,
+        true,
+        times.cycles.max(times.leaving) + times.varies,
+    );
+    // Whether older results are still pending depends on the cycles.
+    if times.varies > 0 && passes.left != line.wait(n, before, true, times.cycles).left {
+        return interpreted;
+    }
     let fails = line.wait(n, before, false, times.failing);
     let is_predicted = behaviour.predicts_branches && matches!(action, Action::Branch { .. });
     let (after, failed) = (passes.left.and(results(action, behaviour)), fails.left);
@@ -249,6 +264,8 @@ struct Times {
     leaving: u8,
     failing: u8,
     most: u8,
+    /// Cycles that the code may add.
+    varies: u8,
 }
 
 impl Times {
@@ -267,11 +284,20 @@ impl Times {
             true => issue + 1,
             false => 1,
         };
+        let varies = match action {
+            Action::Multiply { .. } | Action::MultiplyLong { .. }
+                if behaviour.multiplier == Multiplier::Bits =>
+            {
+                MOST_MULTIPLIER
+            }
+            _ => 0,
+        };
         Times {
             cycles: if leaving > 0 { 1 } else { issue },
             leaving,
             failing,
-            most: issue.max(leaving).max(failing),
+            most: issue.max(leaving).max(failing) + varies,
+            varies,
         }
     }
 }
@@ -297,7 +323,13 @@ fn results(action: Action, behaviour: &Behaviour) -> Pending {
         } if !list.is_power_of_two() && list >> 15 == 0 => {
             Pending::load(31 - list.leading_zeros() as usize, false)
         }
+        Action::Pair { load: true, d, .. } if behaviour.late_words => {
+            Pending::load(d, false).and(Pending::load(d + 1, true))
+        }
         Action::Pair { load: true, d, .. } => Pending::load(d + 1, false),
+        Action::MultiplyLong { high, .. } if behaviour.multiplier == Multiplier::Bits => {
+            Pending::product(1 << high)
+        }
         Action::MultiplyLong { low, high, .. } => Pending::product(1 << low | 1 << high),
         Action::Multiply { d, .. } => Pending::product(1 << d),
         Action::Status { d } if behaviour.slow_moves => Pending::load(d, false),

@@ -25,7 +25,7 @@ pub struct Line<'a> {
     pub ops: Assembler,
     pub f: Fields,
     pub stubs: Stubs,
-    plan: &'a Plan,
+    pub plan: &'a Plan,
     /// Address of the code.
     at: usize,
     /// Start of each instruction, and of what follows the last.

@@ -12,8 +12,16 @@ impl Line<'_> {
     /// Executes an instruction that accesses memory, or jumps to `slow`.
     pub fn access_memory(&mut self, number: usize, step: &Step, slow: usize) {
         match step.action {
-            Action::Pair { load, address, d } => {
+            Action::Pair {
+                load,
+                whole,
+                address,
+                d,
+            } => {
                 self.address(number, address);
+                if whole {
+                    asm!(self ; test al, 7 ; jnz extern slow);
+                }
                 if load {
                     self.load_block(3 << d, slow);
                 } else {
