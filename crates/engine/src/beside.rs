@@ -19,6 +19,15 @@ pub struct Entry {
     pub is_told: bool,
 }
 
+/// How an entry at an instruction goes on while nothing is pending, although the plan has something there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fresh {
+    /// Cycles of a planned wait that does not happen.
+    pub stall: u8,
+    /// Number of the instruction for which the interpreter needs to know that nothing is pending.
+    pub told: Option<usize>,
+}
+
 impl Step {
     /// Whether the code executes the instruction itself in every case, in one cycle and without results that are pending.
     fn is_simple(&self) -> bool {
@@ -32,6 +41,10 @@ impl Plan {
     pub fn late_beside(&self, n: usize) -> Late {
         let step = self.steps[n];
         let always = step.condition == ALWAYS;
+        // The code of the entry is for nothing pending.
+        if self.fresh(n).is_some() {
+            return Late::Unknown;
+        }
         // The interpreter executes the instruction, and the code compares what is pending afterwards.
         if step.before != Pending::NONE || step.action == Action::Interpret {
             return Late::Over;
@@ -45,6 +58,38 @@ impl Plan {
             _ if self.steps[n + 1].stall > 0 => Late::Over,
             _ if step.is_simple() => Late::Waits,
             _ => Late::Branches,
+        }
+    }
+
+    /// Returns how an entry at instruction `n` goes on while nothing is pending, although the plan has something there.
+    /// Returns `None` if only the interpreter knows.
+    pub fn fresh(&self, n: usize) -> Option<Fresh> {
+        let step = self.steps[n];
+        let is_planned = self.beside && step.action != Action::Interpret;
+        if !is_planned || step.before == Pending::NONE {
+            return None;
+        }
+        let told = (!step.is_simple()).then_some(n);
+        let is_long = step.cycles > 1 && step.leaving == 0 && step.condition == ALWAYS;
+        let late = step.before.late();
+        // Afterwards, the pending results are as planned.
+        if step.stall > 0 || late == 0 || is_long {
+            let stall = step.stall;
+            return Some(Fresh { stall, told });
+        }
+        // The plan has the late results before the next instruction, too.
+        let is_branch = matches!(step.action, Action::Branch { .. });
+        if is_branch || step.apart.is_some() || n == 7 {
+            return None;
+        }
+        let next = self.steps[n + 1];
+        match next.uses & late != 0 {
+            false => Some(Fresh { stall: 0, told }),
+            true if step.is_simple() && next.action != Action::Interpret => Some(Fresh {
+                stall: next.stall,
+                told: Some(n + 1),
+            }),
+            true => None,
         }
     }
 

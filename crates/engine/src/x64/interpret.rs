@@ -105,9 +105,13 @@ pub fn step(ops: &mut Assembler, f: Fields) -> usize {
         ; lea rcx, [r13 + rax]
         ; lea eax, [r14 + rax * 4]
         ; mov [rbx + f.pc], eax
-        // Results were pending when the line was entered at this instruction.
+        // After an entry, other results than planned may be pending. The entry took back the planned wait.
         ; cmp rcx, [rbp + TOLD_AT]
         ; jne >planned
+        ; movzx eax, BYTE [BYTE rdx + STALL]
+        ; add r12, rax
+        ; add [rbx + f.interlock_cycles], rax
+        ; mov [rbx + f.cycles], r12
         ; mov rax, [rbp + TOLD]
         ; mov [rbx + f.interlock], rax
         ; planned:

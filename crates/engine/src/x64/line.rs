@@ -66,15 +66,7 @@ pub fn make(plan: &Plan, fields: &Fields, stubs: Stubs, ends: [usize; 2]) -> (Ve
         if step.before != Pending::NONE {
             // The instruction waits for something in its place, but an entry from elsewhere does not.
             entry = line.ops.offset().0;
-            let before = Pending::NONE;
-            line.interpret(
-                number,
-                Step {
-                    before,
-                    stall: 0,
-                    ..*step
-                },
-            );
+            line.enter_fresh(number, step);
         }
         let entry = u16::try_from(entry).expect("a line has less than 64 KB of code");
         head.extend(entry.to_le_bytes());
@@ -109,6 +101,40 @@ impl Line<'_> {
     /// The value of r15 in an instruction, as a distance from the start of the line.
     fn pc(number: usize) -> i8 {
         4 * number as i8 + 8
+    }
+
+    /// The entry at an instruction for which the plan has pending results, while nothing is pending.
+    fn enter_fresh(&mut self, number: usize, step: &Step) {
+        let Some(fresh) = self.plan.fresh(number) else {
+            let before = Pending::NONE;
+            let step = Step {
+                before,
+                stall: 0,
+                ..*step
+            };
+            return self.interpret(number, step);
+        };
+        if fresh.stall > 0 {
+            asm!(self
+                ; sub r12, BYTE fresh.stall as i8
+                ; sub QWORD [rbx + self.f.interlock_cycles], fresh.stall as i32
+            );
+        }
+        if let Some(told) = fresh.told {
+            self.tell(told, Pending::NONE);
+        }
+        let start = self.starts[number];
+        asm!(self ; jmp =>start);
+    }
+
+    /// Makes the interpreter know what is pending, instead of the plan, if it executes an instruction.
+    fn tell(&mut self, number: usize, pending: Pending) {
+        asm!(self
+            ; mov rax, QWORD pending.bits() as i64
+            ; mov [rbp + TOLD], rax
+            ; lea rax, [BYTE r13 + number as i8]
+            ; mov [rbp + TOLD_AT], rax
+        );
     }
 
     /// Goes on after the last instruction.
@@ -349,12 +375,7 @@ impl Line<'_> {
             asm!(self ; add QWORD [rbx + self.f.interlock_cycles], entry.stall as i32);
         }
         if entry.is_told {
-            asm!(self
-                ; mov rax, QWORD pending.bits() as i64
-                ; mov [rbp + TOLD], rax
-                ; lea rax, [BYTE r13 + number as i8 + 1]
-                ; mov [rbp + TOLD_AT], rax
-            );
+            self.tell(number + 1, pending);
         }
     }
 
