@@ -57,7 +57,7 @@ impl Plan {
             // The next instruction waits in any case, and as long.
             _ if self.steps[n + 1].stall > 0 => Late::Over,
             _ if step.is_simple() => Late::Waits,
-            _ => Late::Branches,
+            _ => Late::Unused,
         }
     }
 
@@ -114,7 +114,7 @@ impl Plan {
         let used = n < 7 && self.steps[n + 1].uses & late != 0;
         match self.late_beside(n) {
             Late::Waits => Some(waits(used.into())),
-            Late::Branches if !used => Some(Entry {
+            Late::Unused if !used => Some(Entry {
                 stall: 0,
                 is_told: true,
             }),

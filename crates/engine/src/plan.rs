@@ -59,9 +59,10 @@ pub enum Late {
     /// The next instruction is in the line, and waits for one cycle if it uses the result. Nothing can end the run
     /// between the two.
     Waits = 1,
-    /// As `Waits`, if the branch is not taken. If it is, nothing is pending.
-    Branches = 2,
-    /// Nothing is pending after the instruction.
+    /// The next instruction is in the line, and does not use the result; or a branch is taken, and nothing is pending. If
+    /// the next instruction uses the result, only the interpreter knows.
+    Unused = 2,
+    /// Nothing is pending after the instruction, or the wait of the next instruction is as planned in every case.
     Over = 3,
 }
 
@@ -81,7 +82,7 @@ impl Plan {
             Action::Branch { .. } if step.condition == ALWAYS && step.before == Pending::NONE => {
                 Late::Over
             }
-            Action::Branch { .. } if follows => Late::Branches,
+            Action::Branch { .. } if follows => Late::Unused,
             _ if is_simple && follows && step.cycles == 1 => Late::Waits,
             _ => Late::Unknown,
         }

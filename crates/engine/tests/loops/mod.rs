@@ -6,6 +6,7 @@
 
 mod pairs;
 mod restored;
+mod xscale;
 
 use arm::model::{ARM920T, ARM926EJS, Core, IXP42X};
 use arm::{Config, CostTable, Cpu, Exit, Saved, State};
@@ -308,7 +309,8 @@ fn run_words(core: &'static Core, words: &[u32]) {
         cpu.set_pc(0x1_0000);
     }
     for n in 1..40 {
-        both(&mut one, &mut other, 487 * n, &format!("{words:08x?}"));
+        let exit = both(&mut one, &mut other, 487 * n, &format!("{words:08x?}"));
+        assert_eq!(exit, Exit::Limit, "{words:08x?}");
     }
 }
 
