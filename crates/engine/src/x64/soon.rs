@@ -48,6 +48,26 @@ pub fn chain_soon(ops: &mut Assembler, f: Fields) -> usize {
         ; jz >enter
         ; inc esi
         ; jmp >enter
+    );
+    enter(ops, f);
+    dynasm!(ops
+        ; .arch x64
+        ; unknown:
+        ; lea eax, [rcx + rax * 4]
+        ; add rsp, 8
+        ; mov [rbx + f.interlock], r9
+        ; jmp ->pending_at
+        ; out:
+    );
+    look_up(ops, f, true);
+    start
+}
+
+/// Enters the code `rdi` at the instruction `rax`, after a wait of `rsi` cycles. At the label `told`, the interpreter gets
+/// to know what is pending.
+fn enter(ops: &mut Assembler, f: Fields) {
+    dynasm!(ops
+        ; .arch x64
         ; told:
         ; mov [rbp + TOLD], r9
         ; mov [rbp + TOLD_AT], r13
@@ -61,15 +81,7 @@ pub fn chain_soon(ops: &mut Assembler, f: Fields) -> usize {
         ; movzx eax, WORD [rdi + rax * 2]
         ; add rdi, rax
         ; ret
-        ; unknown:
-        ; lea eax, [rcx + rax * 4]
-        ; add rsp, 8
-        ; mov [rbx + f.interlock], r9
-        ; jmp ->pending_at
-        ; out:
     );
-    look_up(ops, f, true);
-    start
 }
 
 /// Records in the branch target buffer that the branch at `eax`, with bit 0 set, is taken. Sets the carry and counts the
