@@ -207,38 +207,25 @@ fn step<B: Bus>(
     if action == Action::Interpret || most > MOST_CYCLES {
         return interpreted;
     }
-    let condition = match action {
-        Action::Branch { .. } | Action::LoadPc { .. } => line.words()[n] >> 28,
-        Action::Block { list, .. } if list >> 15 != 0 => line.words()[n] >> 28,
-        _ => line.condition(n),
-    };
+    let condition = condition(line, n, action);
     let behaviour = &line.core().behaviour;
-    let passes = line.wait(
-        n,
-        before,
-        true,
-        times.cycles.max(times.leaving) + times.varies,
-    );
-    // Whether older results are still pending depends on the cycles.
-    if times.varies > 0 && passes.left != line.wait(n, before, true, times.cycles).left {
+    let Some(passes) = passing(line, n, before, &times) else {
         return interpreted;
-    }
+    };
     let fails = line.wait(n, before, false, times.failing);
     let is_predicted = behaviour.predicts_branches && matches!(action, Action::Branch { .. });
     let (after, failed) = (passes.left.and(results(action, behaviour)), fails.left);
-    let mut apart = None;
-    let after = match (times.leaving > 0, condition == ALWAYS) {
-        // The branch has finished when the next line begins. What is pending then would have to be known there.
-        (true, _) if passes.left != Pending::NONE && !is_predicted => return interpreted,
+    // The branch has finished when the next line begins. What is pending then would have to be known there.
+    if times.leaving > 0 && passes.left != Pending::NONE && !is_predicted {
+        return interpreted;
+    }
+    let (after, apart) = match (times.leaving > 0, condition == ALWAYS) {
         // Only an entry from elsewhere reaches what follows an unconditional branch.
-        (true, true) => Pending::NONE,
-        (true, false) => failed,
-        (false, true) => after,
-        (false, false) if after == failed || is_same(line, n + 1, after, failed) => failed,
-        (false, false) if behaviour.scoreboard => {
-            apart = Some(after);
-            failed
-        }
+        (true, true) => (Pending::NONE, None),
+        (true, false) => (failed, None),
+        (false, true) => (after, None),
+        (false, false) if after == failed || is_same(line, n + 1, after, failed) => (failed, None),
+        (false, false) if behaviour.scoreboard => (failed, Some(after)),
         (false, false) => return interpreted,
     };
     let step = Step {
@@ -257,6 +244,23 @@ fn step<B: Bus>(
         early_uses: line.early_uses(n),
     };
     (step, after)
+}
+
+/// Wait of an instruction whose condition passes, unless what is pending afterwards depends on the cycles that the code
+/// adds.
+fn passing<B: Bus>(line: &Line<B>, n: usize, before: Pending, times: &Times) -> Option<Wait> {
+    let wait = |more| line.wait(n, before, true, times.cycles.max(times.leaving) + more);
+    let [least, most] = [0, times.varies].map(wait);
+    (least == most).then_some(most)
+}
+
+/// Condition of an instruction, wherever the core has it.
+fn condition<B: Bus>(line: &Line<B>, n: usize, action: Action) -> u32 {
+    match action {
+        Action::Branch { .. } | Action::LoadPc { .. } => line.words()[n] >> 28,
+        Action::Block { list, .. } if list >> 15 != 0 => line.words()[n] >> 28,
+        _ => line.condition(n),
+    }
 }
 
 /// Times of an instruction, without the wait.

@@ -101,22 +101,8 @@ pub fn step(ops: &mut Assembler, f: Fields) -> usize {
         ; mov [rbx + f.cycles], r12
         ; mov rax, [BYTE rdx + BEFORE]
         ; mov [rbx + f.interlock], rax
-        ; movzx eax, BYTE [BYTE rdx + NUMBER]
-        ; lea rcx, [r13 + rax]
-        ; lea eax, [r14 + rax * 4]
-        ; mov [rbx + f.pc], eax
-        // After an entry, other results than planned may be pending. The entry took back the planned wait.
-        ; cmp rcx, [rbp + TOLD_AT]
-        ; jne >planned
-        ; movzx eax, BYTE [BYTE rdx + STALL]
-        ; add r12, rax
-        ; add [rbx + f.interlock_cycles], rax
-        ; mov [rbx + f.cycles], r12
-        ; mov rax, [rbp + TOLD]
-        ; mov [rbx + f.interlock], rax
-        ; planned:
-        ; mov [BYTE rbp + DESCRIBED], rdx
     );
+    told(ops, f);
     flags_out(ops, f);
     dynasm!(ops
         ; .arch x64
@@ -159,4 +145,26 @@ pub fn step(ops: &mut Assembler, f: Fields) -> usize {
         ; jmp ->end
     );
     start
+}
+
+/// Sets the pc. If the entry of the line was for this instruction, replaces the planned results by those that are pending.
+/// The entry took back the planned wait.
+fn told(ops: &mut Assembler, f: Fields) {
+    dynasm!(ops
+        ; .arch x64
+        ; movzx eax, BYTE [BYTE rdx + NUMBER]
+        ; lea rcx, [r13 + rax]
+        ; lea eax, [r14 + rax * 4]
+        ; mov [rbx + f.pc], eax
+        ; mov [BYTE rbp + DESCRIBED], rdx
+        ; cmp rcx, [rbp + TOLD_AT]
+        ; jne >planned
+        ; movzx eax, BYTE [BYTE rdx + STALL]
+        ; add r12, rax
+        ; add [rbx + f.interlock_cycles], rax
+        ; mov [rbx + f.cycles], r12
+        ; mov rax, [rbp + TOLD]
+        ; mov [rbx + f.interlock], rax
+        ; planned:
+    );
 }

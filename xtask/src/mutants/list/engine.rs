@@ -295,14 +295,14 @@ pub static MUTANTS: &[Mutant] = &[
     ),
     killed(
         "plan.rs",
-        "is_same(line, n + 1, after, failed) => failed",
-        "n < 9 => failed",
+        "is_same(line, n + 1, after, failed) => (failed",
+        "n < 9 => (failed",
         "a load whose condition may fail is planned only if the next instruction does not wait for it",
     ),
     killed(
         "plan.rs",
-        "(false, true) => after,",
-        "(false, true) => failed,",
+        "(false, true) => (after, None),",
+        "(false, true) => (failed, None),",
         "a load is pending after it",
     ),
     killed(
