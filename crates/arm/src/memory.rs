@@ -50,7 +50,7 @@ impl<B: Bus> MemoryPath<B> {
     /// Offset of the grants.
     pub(crate) const GRANTS: usize = offset_of!(Self, mmu) + Mmu::OFFSETS[1];
 
-    /// Addresses of the tables.
+    /// Addresses of the tables. There are no branches.
     pub(crate) fn tables(&mut self) -> Tables {
         let (hints, heads) = self.icache.lookup();
         let (lines, tags) = self.dcache.lookup();
@@ -59,6 +59,7 @@ impl<B: Bus> MemoryPath<B> {
             heads,
             lines,
             tags,
+            branches: core::ptr::null_mut(),
         }
     }
 

@@ -52,6 +52,8 @@ pub enum Action {
     /// Load or store of a pair of registers, the second of which is `d` + 1.
     Pair {
         load: bool,
+        /// Whether the code transfers only whole double-words.
+        whole: bool,
         address: Address,
         d: usize,
     },

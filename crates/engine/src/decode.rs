@@ -52,7 +52,7 @@ pub fn action<B: Bus>(line: &Line<B>, n: usize) -> Action {
         "MRS" if !bit(insn, 22) && field(insn, 12) != 15 => {
             Some(Action::Status { d: field(insn, 12) })
         }
-        "LDRD" | "STRD" if !line.core().whole_doubles => pair(insn),
+        "LDRD" | "STRD" => pair(insn, line.core().whole_doubles),
         // The immediate form of BLX is unconditional and goes to Thumb code.
         "BX" | "BLX" => Some(Action::Jump {
             register: field(insn, 0),
@@ -118,7 +118,7 @@ fn data(insn: u32) -> Option<Action> {
 }
 
 fn multiply(insn: u32, core: &Core) -> Option<Action> {
-    let fits = core.behaviour.multiplier == Multiplier::Fixed && !bit(insn, 20);
+    let fits = core.behaviour.multiplier != Multiplier::Bytes && !bit(insn, 20);
     let action = Action::Multiply {
         m: field(insn, 0),
         s: field(insn, 8),
@@ -130,7 +130,7 @@ fn multiply(insn: u32, core: &Core) -> Option<Action> {
 }
 
 fn multiply_long(insn: u32, core: &Core) -> Option<Action> {
-    let fits = core.behaviour.multiplier == Multiplier::Fixed && !bit(insn, 20);
+    let fits = core.behaviour.multiplier != Multiplier::Bytes && !bit(insn, 20);
     let action = Action::MultiplyLong {
         signed: bit(insn, 22),
         add: bit(insn, 21),
@@ -154,14 +154,19 @@ fn index(insn: u32) -> Option<Index> {
     }
 }
 
-fn pair(insn: u32) -> Option<Action> {
+fn pair(insn: u32, whole: bool) -> Option<Action> {
     let (load, d, base) = (!bit(insn, 5), field(insn, 12), field(insn, 16));
     // An odd register is undefined. A base that is loaded and written back is rare.
     if d & 1 != 0 || d == 14 || load && base & !1 == d {
         return None;
     }
     match access(insn & !(1 << 20 | 0xf000), extra_offset(insn)?, Size::Word)? {
-        Action::Transfer { address, .. } => Some(Action::Pair { load, address, d }),
+        Action::Transfer { address, .. } => Some(Action::Pair {
+            load,
+            whole,
+            address,
+            d,
+        }),
         _ => None,
     }
 }

@@ -2,20 +2,21 @@
 //! The translator: an engine of the core ([`arm::engine`]) that makes code for the host.
 //!
 //! - `action.rs` and `decode.rs` have what the code of an instruction does. `plan.rs` adds cycles and waits, for a whole
-//!   line. All three depend on the core, not on the host.
+//!   line. `beside.rs` has the entries into lines of cores with a scoreboard. All depend on the core, not on the host.
 //! - `x64/` makes the code for x86-64. Other hosts have none yet, so [`translator`] returns an error there.
 //! - `memory.rs` holds the code, without pages that are writable and executable at once.
 //! - `shared.rs` keeps the code of all machines of the process, by words and core.
 //!
 //! This crate is the only one with unsafe code.
 
-// On other hosts, only the question whether the core is known uses the first three.
+// On other hosts, only the question whether the core is known uses the first four.
 #![cfg_attr(
     not(all(target_arch = "x86_64", target_os = "linux")),
     allow(dead_code)
 )]
 
 mod action;
+mod beside;
 mod decode;
 mod plan;
 

@@ -7,7 +7,7 @@
 
 use arm::Bus;
 use arm::engine::{Line, Pending, Wait};
-use arm::model::Core;
+use arm::model::{Behaviour, Core, Multiplier};
 
 use crate::action::{ALWAYS, Action, Size};
 use crate::decode::action;
@@ -16,6 +16,10 @@ use crate::decode::action;
 const MOST_CYCLES: u32 = 120;
 /// Most cycles of a wait.
 const MOST_STALL: u32 = 2;
+/// Most cycles that the significant bits of a factor add to a multiplication.
+pub const MOST_MULTIPLIER: u8 = 2;
+/// Cycles of a branch whose prediction was wrong, beyond the one cycle of a branch whose prediction was right.
+pub const MISPREDICTED: u8 = 4;
 
 /// An instruction of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,14 +32,24 @@ pub struct Step {
     pub stall: u8,
     /// Cycles from the start of the line to the start of the instruction.
     pub start: u8,
-    /// Whether the instruction, if nothing is pending before it, differs only in that it does not wait.
+    /// Whether the instruction, if nothing is pending before it, differs only in that it does not wait. Not on a core with
+    /// a scoreboard.
     pub differs_by_wait: bool,
-    /// Cycles without the stall if the instruction is executed and the pc is not written.
+    /// Cycles without the stall if the instruction is executed and the pc is not written. The factors of a multiplication
+    /// may add cycles.
     pub cycles: u8,
-    /// Cycles without the stall if the pc is written.
+    /// Cycles without the stall if the pc is written. If the branch is predicted, the cycles if the prediction is right.
     pub leaving: u8,
     /// Whether no older result is pending when the instruction executes.
     pub alone: bool,
+    /// Cycles without the stall if the condition fails.
+    pub failing: u8,
+    /// Most cycles without the stall.
+    pub most: u8,
+    /// Pending after the instruction if its condition passes, if the plan has something else after it.
+    pub apart: Option<Pending>,
+    /// Pending after a branch, if the core predicts branches and this prediction is right.
+    pub predicted: Option<Pending>,
     /// Registers for which the instruction waits while a loaded word is pending, as a set of bits.
     pub uses: u16,
     /// Those of them that it needs early.
@@ -50,15 +64,19 @@ pub enum Late {
     /// The next instruction is in the line, and waits for one cycle if it uses the result. Nothing can end the run
     /// between the two.
     Waits = 1,
-    /// As `Waits`, if the branch is not taken. If it is, nothing is pending.
-    Branches = 2,
-    /// Nothing is pending after the instruction.
+    /// The next instruction is in the line, and does not use the result; or a branch is taken, and nothing is pending. If
+    /// the next instruction uses the result, only the interpreter knows.
+    Unused = 2,
+    /// Nothing is pending after the instruction, or the wait of the next instruction is as planned in every case.
     Over = 3,
 }
 
 impl Plan {
     /// What becomes of a late result when the line is entered at instruction `n`.
     pub fn late(&self, n: usize) -> Late {
+        if self.beside {
+            return self.late_beside(n);
+        }
         let step = self.steps[n];
         let is_simple = matches!(
             step.action,
@@ -72,7 +90,7 @@ impl Plan {
             Action::Branch { .. } if step.condition == ALWAYS && step.before == Pending::NONE => {
                 Late::Over
             }
-            Action::Branch { .. } if follows => Late::Branches,
+            Action::Branch { .. } if follows => Late::Unused,
             _ if is_simple && follows && step.cycles == 1 => Late::Waits,
             _ => Late::Unknown,
         }
@@ -87,6 +105,10 @@ pub struct Plan {
     pub after: Pending,
     /// Cycles of the whole line.
     pub cycles: u8,
+    /// Whether the core has a scoreboard.
+    pub beside: bool,
+    /// The core's multiplier.
+    pub multiplier: Multiplier,
 }
 
 impl Plan {
@@ -101,14 +123,17 @@ impl Plan {
     }
 }
 
-/// Whether lines of a core can be planned.
+/// Whether lines of a core can be planned: ARM's own cores have none of these differences, and XScale has all.
 pub fn is_planned(core: &Core) -> bool {
     let behaviour = &core.behaviour;
-    !(behaviour.scoreboard
-        || behaviour.late_words
-        || behaviour.late_failure
-        || behaviour.predicts_branches
-        || behaviour.issue_before_branch)
+    let differences = [
+        behaviour.late_words,
+        behaviour.late_failure,
+        behaviour.predicts_branches,
+        behaviour.slow_moves,
+    ];
+    let is_timed = !behaviour.predicts_branches || core.timing.branch == 1 + MISPREDICTED;
+    differences == [behaviour.scoreboard; 4] && is_timed
 }
 
 /// Plans a line. Returns `None` if the core's lines cannot be planned.
@@ -116,6 +141,7 @@ pub fn plan<B: Bus>(line: &Line<B>) -> Option<Plan> {
     if !is_planned(line.core()) {
         return None;
     }
+    let beside = line.core().behaviour.scoreboard;
     let (mut pending, mut cycles, mut most) = (Pending::NONE, 0, 0);
     let mut steps = Vec::with_capacity(8);
     for n in 0..8 {
@@ -129,10 +155,17 @@ pub fn plan<B: Bus>(line: &Line<B>) -> Option<Plan> {
         };
         let is_same = after == free_after || is_same_wait(line, n + 1, after, free_after);
         // The interpreter waits itself, so it must know what is pending.
-        step.differs_by_wait = is_same && without_wait == free && step.action != Action::Interpret;
+        step.differs_by_wait =
+            is_same && without_wait == free && step.action != Action::Interpret && !beside;
         if step.action != Action::Interpret {
             cycles += step.stall + step.passed_over();
-            most += u32::from(step.stall) + u32::from(step.cycles.max(step.leaving));
+            // A wait that is not planned may follow an entry while results are pending.
+            most += u32::from(step.most)
+                + if beside {
+                    MOST_STALL
+                } else {
+                    step.stall.into()
+                };
         }
         steps.push(step);
         pending = after;
@@ -141,6 +174,8 @@ pub fn plan<B: Bus>(line: &Line<B>) -> Option<Plan> {
         steps: steps.try_into().ok()?,
         after: pending,
         cycles,
+        beside,
+        multiplier: line.core().behaviour.multiplier,
     })
 }
 
@@ -154,7 +189,7 @@ impl Step {
     pub fn passed_over(&self) -> u8 {
         match self.condition {
             ALWAYS => self.cycles,
-            _ => 1,
+            _ => self.failing,
         }
     }
 
@@ -169,6 +204,10 @@ impl Step {
             cycles: 0,
             leaving: 0,
             alone: false,
+            failing: 0,
+            most: 0,
+            apart: None,
+            predicted: None,
             uses,
             early_uses,
         }
@@ -188,35 +227,33 @@ fn step<B: Bus>(
         Pending::NONE,
     );
     let action = action(line, n);
-    let most = most + u32::from(line.cycles(n).max(leaving(line, n, action))) + MOST_STALL;
+    let times = Times::new(line, n, action);
+    let most = most + u32::from(times.most) + MOST_STALL;
     // After each call of the interpreter, the code compares with the horizon. The bound counts all instructions.
     if action == Action::Interpret || most > MOST_CYCLES {
         return interpreted;
     }
-    let insn = line.words()[n];
-    let condition = match action {
-        Action::Branch { .. } => insn >> 28,
-        _ => line.condition(n),
+    let condition = condition(line, n, action);
+    let behaviour = &line.core().behaviour;
+    let Some(passes) = passing(line, n, before, &times) else {
+        return interpreted;
     };
-    let (passes, fails) = (line.wait(n, before, true), line.wait(n, before, false));
-    let results = results(action);
-    let (after, failed) = (passes.left.and(results), fails.left);
-    let mut cycles = line.cycles(n);
-    let leaving = leaving(line, n, action);
-    let after = match (leaving > 0, condition == ALWAYS) {
-        // The branch has finished when the next line begins. What is pending then would have to be known there.
-        (true, _) if passes.left != Pending::NONE => return interpreted,
-        (true, _) => {
-            cycles = 1;
-            // Only an entry from elsewhere reaches what follows an unconditional branch.
-            if condition == ALWAYS {
-                Pending::NONE
-            } else {
-                failed
-            }
+    let fails = line.wait(n, before, false, times.failing);
+    let is_predicted = behaviour.predicts_branches && matches!(action, Action::Branch { .. });
+    let (after, failed) = (passes.left.and(results(action, behaviour)), fails.left);
+    // The branch has finished when the next line begins. What is pending then would have to be known there.
+    if times.leaving > 0 && passes.left != Pending::NONE && !is_predicted {
+        return interpreted;
+    }
+    let (after, apart) = match (times.leaving > 0, condition == ALWAYS) {
+        // Only an entry from elsewhere reaches what follows an unconditional branch.
+        (true, true) => (Pending::NONE, None),
+        (true, false) => (failed, None),
+        (false, true) => (after, None),
+        (false, false) if after == failed || is_same_wait(line, n + 1, after, failed) => {
+            (failed, None)
         }
-        (false, true) => after,
-        (false, false) if after == failed || is_same_wait(line, n + 1, after, failed) => failed,
+        (false, false) if behaviour.scoreboard => (failed, Some(after)),
         (false, false) => return interpreted,
     };
     let step = Step {
@@ -226,38 +263,111 @@ fn step<B: Bus>(
         stall: passes.stall,
         start,
         differs_by_wait: false,
-        cycles,
-        leaving,
         alone: passes.left == Pending::NONE,
+        cycles: times.cycles,
+        leaving: times.leaving,
+        failing: times.failing,
+        most: times.most,
+        apart,
+        predicted: is_predicted.then_some(passes.left),
         uses: line.uses(n),
         early_uses: line.early_uses(n),
     };
     (step, after)
 }
 
+/// Wait of an instruction whose condition passes, unless what is pending afterwards depends on the cycles that the code
+/// adds.
+fn passing<B: Bus>(line: &Line<B>, n: usize, before: Pending, times: &Times) -> Option<Wait> {
+    let wait = |more| line.wait(n, before, true, times.cycles.max(times.leaving) + more);
+    let [least, most] = [0, times.varies].map(wait);
+    (least == most).then_some(most)
+}
+
+/// Condition of an instruction, wherever the core has it.
+fn condition<B: Bus>(line: &Line<B>, n: usize, action: Action) -> u32 {
+    match action {
+        Action::Branch { .. } | Action::LoadPc { .. } => line.words()[n] >> 28,
+        Action::Block { list, .. } if list >> 15 != 0 => line.words()[n] >> 28,
+        _ => line.condition(n),
+    }
+}
+
+/// Times of an instruction, without the wait.
+struct Times {
+    cycles: u8,
+    leaving: u8,
+    failing: u8,
+    most: u8,
+    /// Cycles that the code may add.
+    varies: u8,
+}
+
+impl Times {
+    fn new<B: Bus>(line: &Line<B>, n: usize, action: Action) -> Times {
+        let (behaviour, issue) = (&line.core().behaviour, line.cycles(n));
+        let leaving = match action {
+            Action::Branch { .. } if behaviour.predicts_branches => 1,
+            _ => leaving(line, n, action),
+        };
+        let loads_pc = match action {
+            Action::LoadPc { .. } => true,
+            Action::Block { load, list, .. } => load && list >> 15 != 0,
+            _ => false,
+        };
+        let failing = match loads_pc && behaviour.late_failure {
+            true => issue + 1,
+            false => 1,
+        };
+        let varies = match action {
+            Action::Multiply { .. } | Action::MultiplyLong { .. }
+                if behaviour.multiplier == Multiplier::Bits =>
+            {
+                MOST_MULTIPLIER
+            }
+            _ => 0,
+        };
+        Times {
+            cycles: if leaving > 0 { 1 } else { issue },
+            leaving,
+            failing,
+            most: issue.max(leaving).max(failing) + varies,
+            varies,
+        }
+    }
+}
+
 /// Whether the wait of instruction `n` is the same for both.
 fn is_same_wait<B: Bus>(line: &Line<B>, n: usize, one: Pending, other: Pending) -> bool {
-    let wait = |pending| -> [Wait; 2] { [true, false].map(|passes| line.wait(n, pending, passes)) };
+    let wait =
+        |pending| -> [Wait; 2] { [true, false].map(|passes| line.wait(n, pending, passes, 1)) };
     n < 8 && wait(one) == wait(other)
 }
 
 /// Results of an action that are not available at once.
-fn results(action: Action) -> Pending {
+fn results(action: Action, behaviour: &Behaviour) -> Pending {
     match action {
         Action::Transfer {
             load: true,
             size,
             d,
             ..
-        } => Pending::load(d, size != Size::Word),
+        } => Pending::load(d, size != Size::Word || behaviour.late_words),
         Action::Block {
             load: true, list, ..
         } if !list.is_power_of_two() && list >> 15 == 0 => {
             Pending::load(31 - list.leading_zeros() as usize, false)
         }
+        Action::Pair { load: true, d, .. } if behaviour.late_words => {
+            Pending::load(d, false).and(Pending::load(d + 1, true))
+        }
         Action::Pair { load: true, d, .. } => Pending::load(d + 1, false),
+        Action::MultiplyLong { high, .. } if behaviour.multiplier == Multiplier::Bits => {
+            Pending::product(1 << high)
+        }
         Action::MultiplyLong { low, high, .. } => Pending::product(1 << low | 1 << high),
         Action::Multiply { d, .. } => Pending::product(1 << d),
+        Action::Status { d } if behaviour.slow_moves => Pending::load(d, false),
         _ => Pending::NONE,
     }
 }

@@ -164,7 +164,8 @@ impl<B: Bus> Engine<B> for Translator {
 
     fn run(&mut self, cpu: &mut Cpu<B>, code: Code) -> u64 {
         let tables = cpu.tables();
-        let core = std::ptr::from_mut(cpu).cast();
+        let scoreboard = cpu.config().core.behaviour.scoreboard;
+        let core = (std::ptr::from_mut(cpu).cast(), scoreboard);
         let calls = Calls {
             step: step::<B>,
             enter: enter::<B>,

@@ -9,7 +9,7 @@
 mod loops;
 mod program;
 
-use arm::model::{ARM920T, ARM926EJS, Core};
+use arm::model::{ARM920T, ARM926EJS, Core, IXP42X};
 use arm::{Config, Cpu, Exit};
 use program::{COST, Ram, Random, describe, saved};
 
@@ -100,4 +100,9 @@ fn the_arm926ej_s_runs_alike() {
 #[test]
 fn the_arm920t_runs_alike() {
     run_all(&ARM920T, seeds());
+}
+
+#[test]
+fn the_xscale_runs_alike() {
+    run_all(&IXP42X, seeds());
 }

@@ -63,17 +63,22 @@ pub fn choose(choice: Choice, maker: Maker) -> Result<()> {
 /// Fails if the choice is the translator, and the translator does not know the core.
 pub fn check(core: &Core) -> Result<()> {
     match CHOSEN.get() {
-        Some((Choice::Translator, maker)) if !(maker.knows)(core) => {
-            let known = arm::model::ALL.iter().filter(|core| (maker.knows)(core));
-            let known: Vec<_> = known.map(|core| core.name).collect();
-            bail!(
-                "--engine translator: it does not know the core {}, only {}; use --engine auto",
-                core.name,
-                known.join(" and ")
-            );
-        }
-        _ => Ok(()),
+        Some((choice, maker)) => check_choice(*choice, *maker, core),
+        None => Ok(()),
     }
+}
+
+fn check_choice(choice: Choice, maker: Maker, core: &Core) -> Result<()> {
+    if choice != Choice::Translator || (maker.knows)(core) {
+        return Ok(());
+    }
+    let known = arm::model::ALL.iter().filter(|core| (maker.knows)(core));
+    let known: Vec<_> = known.map(|core| core.name).collect();
+    bail!(
+        "--engine translator: it does not know the core {}, only {}; use --engine auto",
+        core.name,
+        known.join(" and ")
+    );
 }
 
 /// Gives a machine the chosen engine. Without a choice, or without a translator for the machine's core, the machine
@@ -104,5 +109,29 @@ pub fn name<B: BoardBus + Bus>(machine: &Machine<B>) -> &'static str {
     match machine.cpu().has_engine() {
         true => "translator",
         false => "interpreter",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arm::model::{ARM920T, ARM926EJS, IXP42X};
+
+    use super::*;
+
+    #[test]
+    fn the_translator_is_refused_for_a_core_that_it_does_not_know() {
+        let maker = Maker {
+            knows: |core| *core != IXP42X,
+            make: |_| Err("no translator".into()),
+        };
+        let check = |choice, core| check_choice(choice, maker, core).map_err(|e| e.to_string());
+        assert_eq!(check(Choice::Translator, &ARM920T), Ok(()));
+        assert_eq!(check(Choice::Auto, &IXP42X), Ok(()));
+        let refused = check(Choice::Translator, &IXP42X).unwrap_err();
+        let known = format!("only {} and {};", ARM926EJS.name, ARM920T.name);
+        assert!(
+            refused.contains(IXP42X.name) && refused.contains(&known),
+            "{refused}"
+        );
     }
 }

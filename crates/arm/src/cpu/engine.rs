@@ -12,6 +12,7 @@
 
 use core::mem::offset_of;
 
+use super::cp15::Cp15;
 use super::{Cpu, Interlock};
 use crate::addr::Mva;
 use crate::bus::{Bus, Width};
@@ -30,9 +31,9 @@ pub trait Engine<B: Bus>: Send + Sync {
     /// Returns the code of a line.
     fn translate(&mut self, line: &Line<B>) -> Translation;
 
-    /// Executes code, beginning at the instruction at the core's pc. The current line is the line of that code, no
-    /// result is pending, and the horizon is at least [`Cpu::MARGIN`] cycles away. Returns the number of instructions
-    /// executed.
+    /// Executes code, beginning at the instruction at the core's pc. The current line is the line of that code, and the
+    /// horizon is at least [`Cpu::MARGIN`] cycles away. No result is pending, unless the core has a scoreboard. Returns
+    /// the number of instructions executed.
     fn run(&mut self, cpu: &mut Cpu<B>, code: Code) -> u64;
 
     /// Number of times that the core enters a line by its operations before it asks for code. Always the same number.
@@ -154,6 +155,16 @@ impl Pending {
         Pending(Interlock::after_product(registers))
     }
 
+    /// Registers that stall the next instruction, as a set of bits.
+    pub const fn soon(self) -> u16 {
+        (self.0.0 >> 32) as u16
+    }
+
+    /// Those of the registers that are pending for two instructions.
+    pub const fn late(self) -> u16 {
+        (self.0.0 >> 48) as u16
+    }
+
     /// Adds results, as an instruction that executes does.
     #[must_use]
     pub fn and(self, results: Pending) -> Pending {
@@ -166,7 +177,7 @@ impl Pending {
 pub struct Wait {
     /// Cycles of the wait.
     pub stall: u8,
-    /// Pending when the operation executes, or afterwards if its condition fails.
+    /// Older results that are pending when the operation executes, or afterwards if its condition fails.
     pub left: Pending,
 }
 
@@ -186,7 +197,7 @@ impl<B: Bus> Line<B> {
         self.names[n]
     }
 
-    /// Condition of an instruction, 0 to 14. The condition of a branch is in its word only.
+    /// Condition of an instruction, 0 to 14. Some instructions that write the pc have their condition in their word only.
     pub fn condition(&self, n: usize) -> u32 {
         self.ops[n].cond()
     }
@@ -198,7 +209,10 @@ impl<B: Bus> Line<B> {
 
     /// Those of the registers that the instruction needs at the start of Execute. It needs the others later.
     pub fn early_uses(&self, n: usize) -> u16 {
-        let late_ones = operand::with_late_ones(self.ops[n].insn());
+        let late_ones = match self.core.behaviour.scoreboard {
+            false => operand::with_late_ones(self.ops[n].insn()),
+            true => None,
+        };
         let early = late_ones.map_or(u32::MAX, |operands| operands.early);
         (self.ops[n].uses() & early) as u16
     }
@@ -208,10 +222,18 @@ impl<B: Bus> Line<B> {
         self.ops[n].cycles() as u8
     }
 
-    /// Wait of an instruction for pending results, on a core without a scoreboard.
-    pub fn wait(&self, n: usize, pending: Pending, passes: bool) -> Wait {
+    /// Wait of an instruction for pending results. `passes` says whether its condition does. On a core with a scoreboard,
+    /// `cycles` must be the time that the instruction takes after the wait, and the answer has what is still pending
+    /// afterwards.
+    pub fn wait(&self, n: usize, pending: Pending, passes: bool, cycles: u8) -> Wait {
         let op = self.ops[n];
-        let (stall, left) = pending.0.meet(op, passes);
+        let (stall, left) = match self.core.behaviour.scoreboard {
+            false => pending.0.meet(op, passes),
+            true => {
+                let (stall, left) = pending.0.meet_at_issue(op);
+                (stall, left.beside(cycles.into()))
+            }
+        };
         Wait {
             stall: stall as u8,
             left: Pending(left),
@@ -266,6 +288,8 @@ pub struct Layout {
     pub head_mark: usize,
     /// [`Entries`] of a slot's code, from the start of its [`Head`].
     pub head_entries: usize,
+    /// Control register of CP15. Bit 11 enables the branch target buffer.
+    pub sctlr: usize,
 }
 
 /// Tables that code reads and writes. They stay where they are while the core runs.
@@ -280,6 +304,10 @@ pub struct Tables {
     pub lines: *mut [u32; 8],
     /// Tags of the D-cache lines. A store sets bit 1 for the lower half of the line, bit 2 for the upper.
     pub tags: *mut u32,
+    /// The branch target buffer, if the core has one: 128 entries of two words. Bits 8:2 of a branch's address select
+    /// one. The first word is the address of a branch, with bit 0 set. The first byte of the second word is the history,
+    /// 0 to 3; from 2 on, it predicts that the branch is taken.
+    pub branches: *mut [u32; 2],
 }
 
 impl<B: Bus> Cpu<B> {
@@ -310,11 +338,15 @@ impl<B: Bus> Cpu<B> {
         interlock_cycles: offset_of!(Self, counters) + offset_of!(Counters, interlock_cycles),
         head_mark: Head::OFFSETS[0],
         head_entries: Head::OFFSETS[1],
+        sctlr: offset_of!(Self, cp15) + offset_of!(Cp15, sctlr),
     };
 
     /// Addresses of the tables that code uses.
     pub fn tables(&mut self) -> Tables {
-        self.memory.tables()
+        Tables {
+            branches: self.cp15.xscale.branches.table(),
+            ..self.memory.tables()
+        }
     }
 
     /// Gives the core an engine, or takes it away. Returns whether the core can use one: an observed core and a core
@@ -373,7 +405,8 @@ impl<B: Bus> Cpu<B> {
     fn run_code(&mut self, code: Code) -> Option<u64> {
         let is_near = self.cycles + Self::MARGIN > self.horizon;
         // A debugger may set a pc between two words, whose low bits the interpreter keeps.
-        if self.interlock != Interlock::NONE || is_near || self.pc & 3 != 0 {
+        let waits = self.interlock != Interlock::NONE && !self.behaviour().scoreboard;
+        if waits || is_near || self.pc & 3 != 0 {
             return None;
         }
         let mut engine = self.engine.engine.take()?;

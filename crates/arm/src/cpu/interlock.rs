@@ -72,6 +72,25 @@ impl Interlock {
         }
     }
 
+    /// Stall cycles of an operation on a core with a scoreboard, and the interlock when it executes.
+    #[inline(always)]
+    pub(super) fn meet_at_issue<B: Bus>(self, op: Op<B>) -> (u64, Interlock) {
+        match op.uses_any_of(self.0) {
+            true => (self.stall_at_issue(op), Interlock::NONE),
+            false => (0, self),
+        }
+    }
+
+    /// Returns what is still pending after the core did something that took `cycles`, on a core with a scoreboard.
+    #[inline(always)]
+    pub(super) fn beside(self, cycles: u64) -> Interlock {
+        match cycles {
+            0 => self,
+            1 => self.later(),
+            _ => Interlock::NONE,
+        }
+    }
+
     /// Stall cycles of an operation that uses a pending register and needs all operands at issue.
     #[inline(always)]
     fn stall_at_issue<B: Bus>(self, op: Op<B>) -> u64 {
@@ -165,10 +184,9 @@ impl<B: Bus> Cpu<B> {
         let pending = self.interlock;
         let passed = self.passes(op.cond());
         if self.behaviour().scoreboard {
-            let stall = u64::from(op.uses_any_of(pending.0)) * pending.stall_at_issue(op);
+            let (stall, left) = pending.meet_at_issue(op);
             self.stall(stall);
-            let pending = if stall == 0 { pending } else { Interlock::NONE };
-            return self.execute_beside(op, passed, pending);
+            return self.execute_beside(op, passed, left);
         }
         // A conditional branch checks its condition itself.
         let fails = !passed || op.is_conditional_branch() && !self.passes(op.insn() >> 28);
@@ -191,21 +209,15 @@ impl<B: Bus> Cpu<B> {
         if passed {
             (op.exec)(self, op);
         }
-        if self.cycles - before == 1 {
-            let results = core::mem::replace(&mut self.interlock, pending.later());
-            self.pend(results);
-        }
+        let older = pending.beside(self.cycles - before);
+        let results = core::mem::replace(&mut self.interlock, older);
+        self.pend(results);
     }
 
     /// Updates the pending results when the next instruction arrives `cycles` late.
     pub(crate) fn wait_for_instruction(&mut self, cycles: u64) {
-        if cycles > 0 && self.behaviour().scoreboard {
-            let soon = if cycles == 1 {
-                self.interlock.later()
-            } else {
-                Interlock::NONE
-            };
-            self.interlock = soon;
+        if self.behaviour().scoreboard {
+            self.interlock = self.interlock.beside(cycles);
         }
     }
 }

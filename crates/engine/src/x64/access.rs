@@ -119,7 +119,7 @@ pub fn block(ops: &mut Assembler, f: Fields, write: bool) -> usize {
             ; add eax, eax
             ; mov rcx, [BYTE rbp + TAGS]
             ; or [rcx + rdx * 4], eax
-            ; mov QWORD [BYTE rbp + COPIED], 0
+            ; mov QWORD [rbp + COPIED], 0
         );
     }
     dynasm!(ops
@@ -185,8 +185,8 @@ fn block_of_two_lines(ops: &mut Assembler, f: Fields, write: bool) {
     if write {
         dynasm!(ops
             ; .arch x64
-            ; mov [BYTE rbp + COPIED], r11
-            ; mov [BYTE rbp + COPIED_SECOND], rdx
+            ; mov [rbp + COPIED], r11
+            ; mov [rbp + COPIED_SECOND], rdx
         );
     }
     dynasm!(ops
@@ -210,10 +210,10 @@ pub fn end_block(ops: &mut Assembler) -> usize {
     let start = ops.offset().0;
     dynasm!(ops
         ; .arch x64
-        ; mov rdx, [BYTE rbp + COPIED]
+        ; mov rdx, [rbp + COPIED]
         ; test rdx, rdx
         ; jz >end
-        ; mov rcx, [BYTE rbp + COPIED_SECOND]
+        ; mov rcx, [rbp + COPIED_SECOND]
         ; movups xmm0, [rbp + COPY]
         ; movups xmm1, [rbp + COPY + 16]
         ; movups xmm2, [rbp + COPY + 32]

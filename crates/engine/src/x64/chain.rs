@@ -5,7 +5,7 @@ use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
 use super::{
     Assembler, CODE, CORE, EARLY_USES, ENTER, FLAGS, Fields, HEAD, HEADS, HINTS, LATE, LIMIT,
-    LINES, MARGIN, STARTS, USES,
+    LINES, MARGIN, SCOREBOARD, STARTS, USES,
 };
 
 /// Enters code, as a function of the host: see [`super::enter`].
@@ -33,7 +33,8 @@ pub fn enter(ops: &mut Assembler, f: Fields) -> usize {
     flags_in(ops, f);
     dynasm!(ops
         ; .arch x64
-        ; xor r9d, r9d
+        ; mov r9, [rbx + f.interlock]
+        ; mov QWORD [rbx + f.interlock], 0
         ; call ->place
         ; jmp rdi
     );
@@ -64,6 +65,7 @@ pub fn chain_word(ops: &mut Assembler, f: Fields) -> usize {
         ; inc QWORD [rbx + f.interlock_cycles]
         ; ret
         ; out:
+        ; shl r9, 32
         ; jmp ->look_up
     );
     start
@@ -113,14 +115,13 @@ pub fn chain(ops: &mut Assembler, f: Fields) -> usize {
     start
 }
 
-/// Looks up the line at `eax`, or leaves.
+/// Looks up the line at `eax`, or leaves, while the results in `r9` are pending.
 fn look_up(ops: &mut Assembler, f: Fields) {
     dynasm!(ops
         ; .arch x64
         ; ->look_up:
         ; mov [rbx + f.pc], eax
         ; mov [BYTE rbx + f.r(15)], edx
-        ; shl r9, 32
         ; mov [rbx + f.interlock], r9
     );
     flags_out(ops, f);
@@ -140,9 +141,9 @@ fn look_up(ops: &mut Assembler, f: Fields) {
         ; mov rcx, [rbx + f.horizon]
         ; sub rcx, MARGIN
         ; mov [BYTE rbp + LIMIT], rcx
-        ; mov r9d, [rbx + f.interlock + 4]
+        ; mov r9, [rbx + f.interlock]
         ; mov QWORD [rbx + f.interlock], 0
-        // Puts the address of the code edi of the current line, at the instruction at the pc, into rdi. The words in r9d
+        // Puts the address of the code edi of the current line, at the instruction at the pc, into rdi. The results in r9
         // are pending.
         ; ->place:
         ; mov r8, [rbx + f.slot]
@@ -151,8 +152,13 @@ fn look_up(ops: &mut Assembler, f: Fields) {
         ; mov eax, [rbx + f.pc]
         ; mov ecx, eax
         ; and ecx, -32
-        ; test r9d, r9d
+        ; test r9, r9
         ; jz ->begin
+        ; mov edx, [BYTE rbx + f.r(15)]
+        ; cmp DWORD [rbp + SCOREBOARD], 0
+        ; jne ->begin_soon
+        // Without a scoreboard, late results never are pending here.
+        ; shr r9, 32
         ; jmp ->begin_word
         ; near:
         ; mov eax, -1
@@ -294,7 +300,7 @@ fn begin_line(ops: &mut Assembler, f: Fields) {
 /// Finds the code of the line at `eax`, and makes it the current line. Leaves the name of the code in `rdi`, the
 /// address of the line in `ecx`, and the head of its slot in `r8`. Jumps to the next label `out` if there is none, or if the horizon is near. Changes
 /// neither `eax`, `edx` nor `r9`.
-fn find_line(ops: &mut Assembler, f: Fields) {
+pub fn find_line(ops: &mut Assembler, f: Fields) {
     dynasm!(ops
         ; .arch x64
         ; cmp r12, [BYTE rbp + LIMIT]

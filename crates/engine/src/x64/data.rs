@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Data processing and multiplications.
 
+use arm::model::Multiplier;
 use dynasmrt::DynasmApi;
 
 use super::chain::flags_out;
 use super::line::{Line, asm};
 use super::{EAX, ECX, EDX, FLAGS};
 use crate::action::{Action, Operand, Shift};
+use crate::plan::MOST_MULTIPLIER;
 
 /// Bits of the frame's flags: C and V.
 const C: i32 = 0x100;
@@ -184,7 +186,26 @@ impl Line<'_> {
         );
     }
 
+    /// Adds the cycles that the multiplier takes for the significant bits of a factor.
+    fn multiplier(&mut self, s: usize, signed: bool) {
+        if self.plan.multiplier != Multiplier::Bits {
+            return;
+        }
+        asm!(self ; mov ecx, [BYTE rbx + self.r(s)]);
+        if signed {
+            asm!(self ; mov eax, ecx ; sar eax, 31 ; xor ecx, eax);
+        }
+        asm!(self
+            ; add r12, BYTE MOST_MULTIPLIER as i8
+            ; cmp ecx, 1 << 15
+            ; sbb r12, BYTE 0
+            ; cmp ecx, 1 << 27
+            ; sbb r12, BYTE 0
+        );
+    }
+
     fn multiply(&mut self, m: usize, s: usize, add: Option<usize>, d: usize) {
+        self.multiplier(s, true);
         asm!(self
             ; mov eax, [BYTE rbx + self.r(m)]
             ; imul eax, [BYTE rbx + self.r(s)]
@@ -202,6 +223,7 @@ impl Line<'_> {
         (m, s): (usize, usize),
         (low, high): (usize, usize),
     ) {
+        self.multiplier(s, signed);
         asm!(self ; mov eax, [BYTE rbx + self.r(m)]);
         if signed {
             asm!(self ; imul DWORD [BYTE rbx + self.r(s)]);

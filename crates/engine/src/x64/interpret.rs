@@ -6,7 +6,10 @@ use std::mem::offset_of;
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
 use super::chain::{count, flags_in, flags_out};
-use super::{Assembler, DESCRIBED, Fields, LIMIT, LOAD, MARGIN, MOVED, STEP, STORE, TIMED};
+use super::{
+    Assembler, DESCRIBED, Fields, LIMIT, LOAD, MARGIN, MOVED, SCOREBOARD, STEP, STORE, TIMED, TOLD,
+    TOLD_AT,
+};
 use crate::action::Size;
 
 /// Description of an instruction that the interpreter executes. It lies behind the code that calls the interpreter. The
@@ -63,8 +66,21 @@ pub fn chain_pending(ops: &mut Assembler, f: Fields) -> usize {
         ; jb ->end
         ; mov [BYTE rbp + LIMIT], rax
         ; ->onward:
-        ; cmp QWORD [rbx + f.interlock], 0
-        ; jne ->pending
+        ; mov r9, [rbx + f.interlock]
+        ; test r9, r9
+        ; jz >none
+        ; cmp DWORD [rbp + SCOREBOARD], 0
+        ; je ->pending
+    );
+    flags_in(ops, f);
+    dynasm!(ops
+        ; .arch x64
+        ; mov QWORD [rbx + f.interlock], 0
+        ; mov eax, [rbx + f.pc]
+        ; mov edx, [BYTE rbx + f.r(15)]
+        ; call ->soon
+        ; jmp rdi
+        ; none:
     );
     flags_in(ops, f);
     dynasm!(ops
@@ -90,11 +106,8 @@ pub fn step(ops: &mut Assembler, f: Fields) -> usize {
         ; mov [rbx + f.cycles], r12
         ; mov rax, [BYTE rdx + BEFORE]
         ; mov [rbx + f.interlock], rax
-        ; movzx eax, BYTE [BYTE rdx + NUMBER]
-        ; lea eax, [r14 + rax * 4]
-        ; mov [rbx + f.pc], eax
-        ; mov [BYTE rbp + DESCRIBED], rdx
     );
+    told(ops, f);
     flags_out(ops, f);
     dynasm!(ops
         ; .arch x64
@@ -137,6 +150,28 @@ pub fn step(ops: &mut Assembler, f: Fields) -> usize {
         ; jmp ->end
     );
     start
+}
+
+/// Sets the pc. If the entry of the line was for this instruction, replaces the planned results by those that are pending.
+/// The entry took back the planned wait.
+fn told(ops: &mut Assembler, f: Fields) {
+    dynasm!(ops
+        ; .arch x64
+        ; movzx eax, BYTE [BYTE rdx + NUMBER]
+        ; lea rcx, [r13 + rax]
+        ; lea eax, [r14 + rax * 4]
+        ; mov [rbx + f.pc], eax
+        ; mov [BYTE rbp + DESCRIBED], rdx
+        ; cmp rcx, [rbp + TOLD_AT]
+        ; jne >planned
+        ; movzx eax, BYTE [BYTE rdx + STALL]
+        ; add r12, rax
+        ; add [rbx + f.interlock_cycles], rax
+        ; mov [rbx + f.cycles], r12
+        ; mov rax, [rbp + TOLD]
+        ; mov [rbx + f.interlock], rax
+        ; planned:
+    );
 }
 
 /// Time of an access that calls the core, in a register of the host.

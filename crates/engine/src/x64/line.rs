@@ -9,7 +9,7 @@ use arm::engine::{Entries, Pending};
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 
 use super::interpret::{Described, Timed};
-use super::{Assembler, FLAGS, Fields, LIMIT, Stubs};
+use super::{Assembler, FLAGS, Fields, LIMIT, Stubs, TOLD, TOLD_AT};
 use crate::action::{ALWAYS, Action, Index};
 use crate::plan::{Plan, Step};
 
@@ -25,7 +25,7 @@ pub struct Line<'a> {
     pub ops: Assembler,
     pub f: Fields,
     pub stubs: Stubs,
-    plan: &'a Plan,
+    pub plan: &'a Plan,
     /// Address of the code.
     at: usize,
     /// Start of each instruction, and of what follows the last.
@@ -86,17 +86,11 @@ pub fn make(plan: &Plan, fields: &Fields, stubs: Stubs, ends: [usize; 2]) -> Mad
     offsets[8] = line.ops.offset().0;
     line.end();
     for (number, step) in plan.steps.iter().enumerate() {
+        // The instruction waits for something in its place, but an entry from elsewhere does not.
         if !step.is_entry() {
             entries.at[number] = line.offset();
             entries.cycles[number] = step.start;
-            line.interpret(
-                number,
-                Step {
-                    before: Pending::NONE,
-                    stall: 0,
-                    ..*step
-                },
-            );
+            line.enter_fresh(number, step);
         }
     }
     let mut head = Vec::with_capacity(HEAD);
@@ -150,6 +144,40 @@ impl Line<'_> {
         4 * number as i8 + 8
     }
 
+    /// The entry at an instruction for which the plan has pending results, while nothing is pending.
+    fn enter_fresh(&mut self, number: usize, step: &Step) {
+        let Some(fresh) = self.plan.fresh(number) else {
+            let before = Pending::NONE;
+            let step = Step {
+                before,
+                stall: 0,
+                ..*step
+            };
+            return self.interpret(number, step);
+        };
+        if fresh.stall > 0 {
+            asm!(self
+                ; sub r12, BYTE fresh.stall as i8
+                ; sub QWORD [rbx + self.f.interlock_cycles], fresh.stall as i32
+            );
+        }
+        if let Some(told) = fresh.told {
+            self.tell(told, Pending::NONE);
+        }
+        let start = self.starts[number];
+        asm!(self ; jmp =>start);
+    }
+
+    /// Makes the interpreter know what is pending, instead of the plan, if it executes an instruction.
+    fn tell(&mut self, number: usize, pending: Pending) {
+        asm!(self
+            ; mov rax, QWORD pending.bits() as i64
+            ; mov [rbp + TOLD], rax
+            ; lea rax, [BYTE r13 + number as i8]
+            ; mov [rbp + TOLD_AT], rax
+        );
+    }
+
     /// Goes on after the last instruction.
     fn end(&mut self) {
         let (start, plan) = (self.starts[8], self.plan);
@@ -167,6 +195,11 @@ impl Line<'_> {
     fn go(&mut self, cycles: u8, instructions: usize, pending: u64) {
         let counts = instructions as i32 * 0x100 + i32::from(cycles);
         asm!(self ; mov esi, DWORD counts);
+        if self.plan.beside && pending != 0 {
+            let chain = self.stubs.chain_soon;
+            asm!(self ; mov r9, QWORD pending as i64 ; call extern chain ; jmp rdi);
+            return;
+        }
         let words = pending >> 32 & 0xffff;
         let chain = match pending {
             0 => self.stubs.chain,
@@ -313,11 +346,16 @@ impl Line<'_> {
             _ => true,
         };
         let slow = if may_be_slow {
+            // On a core with a scoreboard, other results may be pending at an entry than the plan has.
             let accesses = matches!(step.action, Action::Transfer { .. }) && step.alone;
+            let accesses = accesses && !self.plan.beside;
             self.call(number, *step, accesses)
         } else {
             0
         };
+        if let (Action::Branch { distance, link }, Some(pending)) = (step.action, step.predicted) {
+            return self.predicted_branch(number, step, (distance, link), pending);
+        }
         let over = self.starts[number + 1];
         self.condition(step.condition, over);
         match step.action {
@@ -339,6 +377,9 @@ impl Line<'_> {
             }
             _ if may_be_slow => self.access_memory(number, step, slow),
             _ => self.compute(number, step.action),
+        }
+        if let Some(pending) = step.apart {
+            return self.go_on_apart(number, step, pending);
         }
         if step.leaving == 0 && step.condition != ALWAYS && step.cycles > 1 {
             asm!(self ; add r12, BYTE step.cycles as i8 - 1);
@@ -366,6 +407,70 @@ impl Line<'_> {
         }
         asm!(self ; lea eax, [r14 + distance]);
         self.leave(number, step);
+    }
+
+    /// Branches on a core that predicts branches. `pending` is pending afterwards if the prediction was right.
+    fn predicted_branch(
+        &mut self,
+        number: usize,
+        step: &Step,
+        (distance, link): (i32, bool),
+        pending: Pending,
+    ) {
+        let missed = self.ops.new_dynamic_label();
+        let [taken, not_taken] = [self.stubs.taken, self.stubs.not_taken];
+        let at = 4 * number as i8 + 1;
+        self.condition(step.condition, missed);
+        asm!(self ; lea eax, [BYTE r14 + at] ; call extern taken);
+        if pending != Pending::NONE {
+            asm!(self ; jc >wrong);
+            if link {
+                self.link(number);
+            }
+            asm!(self ; lea eax, [r14 + distance]);
+            self.go(
+                step.start + step.stall + step.leaving,
+                number + 1,
+                pending.bits(),
+            );
+            asm!(self ; wrong:);
+        }
+        self.branch(number, step, distance, link);
+        asm!(self ; =>missed);
+        if step.condition == ALWAYS {
+            return;
+        }
+        asm!(self ; lea eax, [BYTE r14 + at] ; call extern not_taken);
+        if pending != Pending::NONE {
+            // After a wrong prediction, nothing is pending, but the plan has something.
+            let on = 4 * number as i8 + 4;
+            asm!(self ; jnc >on ; lea eax, [BYTE r14 + on]);
+            self.go(step.start + step.stall + step.failing, number + 1, 0);
+            asm!(self ; on:);
+        }
+    }
+
+    /// Goes on after an instruction whose condition passed, while other results are pending than the plan has.
+    fn go_on_apart(&mut self, number: usize, step: &Step, pending: Pending) {
+        let Some(entry) = self.plan.entry(number + 1, pending) else {
+            let on = 4 * number as i8 + 4;
+            asm!(self ; lea eax, [BYTE r14 + on]);
+            return self.go(
+                step.start + step.stall + step.cycles,
+                number + 1,
+                pending.bits(),
+            );
+        };
+        let more = entry.stall + step.cycles - step.failing;
+        if more > 0 {
+            asm!(self ; add r12, BYTE more as i8);
+        }
+        if entry.stall > 0 {
+            asm!(self ; add QWORD [rbx + self.f.interlock_cycles], entry.stall as i32);
+        }
+        if entry.is_told {
+            self.tell(number + 1, pending);
+        }
     }
 
     /// Branches to another instruction of the line, if the horizon is not near.

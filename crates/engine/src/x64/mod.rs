@@ -20,6 +20,7 @@ mod chain;
 mod data;
 mod interpret;
 mod line;
+mod soon;
 mod transfer;
 
 use std::mem::offset_of;
@@ -57,11 +58,18 @@ pub struct Frame {
     /// The [`interpret::Timed`] of that access.
     timed: u32,
     calls: Calls,
+    /// Whether the core has a scoreboard.
+    scoreboard: u32,
     /// Description of the instruction that the interpreter executes.
     described: *const u8,
     /// The two D-cache lines whose words are in `copy`, or null.
     copied: [*mut u8; 2],
     copy: [u8; 64],
+    /// Results that were pending at the entry of a line, for the interpreter if it executes the first instruction; and the
+    /// number of instructions executed before it.
+    told: u64,
+    told_at: u64,
+    branches: *mut [u32; 2],
 }
 
 /// Functions of the core that code calls. The argument of each is the address of the core + [`BIAS`].
@@ -81,7 +89,12 @@ pub struct Calls {
 
 impl Frame {
     /// Makes the frame for a run of the core at `core`.
-    pub fn new(code: &CodeMemory, tables: Tables, core: *mut u8, calls: Calls) -> Frame {
+    pub fn new(
+        code: &CodeMemory,
+        tables: Tables,
+        (core, scoreboard): (*mut u8, bool),
+        calls: Calls,
+    ) -> Frame {
         Frame {
             limit: 0,
             code: code.start(),
@@ -94,9 +107,13 @@ impl Frame {
             moved: 0,
             timed: 0,
             calls,
+            scoreboard: scoreboard.into(),
             described: core::ptr::null(),
             copied: [core::ptr::null_mut(); 2],
             copy: [0; 64],
+            told: 0,
+            told_at: u64::MAX,
+            branches: tables.branches,
         }
     }
 }
@@ -115,10 +132,14 @@ const MOVED: i8 = offset_of!(Frame, moved) as i8;
 const TIMED: i8 = offset_of!(Frame, timed) as i8;
 const FLAGS: i8 = offset_of!(Frame, flags) as i8;
 const ENTER: i8 = offset_of!(Frame, calls.enter) as i8;
+const SCOREBOARD: i32 = offset_of!(Frame, scoreboard) as i32;
 const DESCRIBED: i8 = offset_of!(Frame, described) as i8;
-const COPIED: i8 = offset_of!(Frame, copied) as i8;
-const COPIED_SECOND: i8 = COPIED + 8;
+const COPIED: i32 = offset_of!(Frame, copied) as i32;
+const COPIED_SECOND: i32 = COPIED + 8;
 const COPY: i32 = offset_of!(Frame, copy) as i32;
+const TOLD: i32 = offset_of!(Frame, told) as i32;
+const TOLD_AT: i32 = offset_of!(Frame, told_at) as i32;
+const BRANCHES: i32 = offset_of!(Frame, branches) as i32;
 
 /// Numbers of registers of the host.
 const EAX: u8 = 0;
@@ -153,6 +174,11 @@ pub struct Stubs {
     pub chain_late: usize,
     /// Goes to the line at `eax` while other results are pending.
     pub chain_pending: usize,
+    /// As `chain`, on a core with a scoreboard, while the results in `r9` are pending.
+    pub chain_soon: usize,
+    /// Record the branch at `eax`, with bit 0 set, in the branch target buffer.
+    pub taken: usize,
+    pub not_taken: usize,
     /// Executes one instruction by the interpreter. `rdx` has the address of a [`interpret::Described`].
     pub step: usize,
     /// For each [`Size`], loads from the address in `eax` into `ecx`.
@@ -187,6 +213,9 @@ impl Stubs {
             chain::chain_late(&mut ops, f),
             interpret::chain_pending(&mut ops, f),
             interpret::step(&mut ops, f),
+            soon::chain_soon(&mut ops, f),
+            soon::taken(&mut ops, f),
+            soon::not_taken(&mut ops, f),
         ];
         let [
             enter,
@@ -196,6 +225,9 @@ impl Stubs {
             chain_late,
             chain_pending,
             step,
+            chain_soon,
+            taken,
+            not_taken,
         ] = chains.map(|at| start + at);
         let load = Size::ALL.map(|size| start + access::load(&mut ops, f, size));
         let store = Size::ALL.map(|size| start + access::store(&mut ops, f, size));
@@ -213,6 +245,9 @@ impl Stubs {
             chain_word,
             chain_late,
             chain_pending,
+            chain_soon,
+            taken,
+            not_taken,
             step,
             load,
             store,
@@ -272,6 +307,7 @@ struct Fields {
     mark: i8,
     entries: i8,
     entry_cycles: i8,
+    sctlr: i32,
 }
 
 impl Fields {
@@ -301,6 +337,7 @@ impl Fields {
             mark: layout.head_mark as i8,
             entries: (layout.head_entries + offset_of!(Entries, at)) as i8,
             entry_cycles: (layout.head_entries + offset_of!(Entries, cycles)) as i8,
+            sctlr: from_rbx(layout.sctlr),
         }
     }
 

@@ -12,14 +12,13 @@ impl Line<'_> {
     /// Executes an instruction that accesses memory, or jumps to `slow`.
     pub fn access_memory(&mut self, number: usize, step: &Step, slow: usize) {
         match step.action {
-            Action::Pair { load, address, d } => {
-                self.address(number, address);
-                if load {
-                    self.load_block(3 << d, slow);
-                } else {
-                    self.store_block(3 << d, slow);
-                }
-                self.write_back(address);
+            Action::Pair {
+                load,
+                whole,
+                address,
+                d,
+            } => {
+                self.pair(number, address, (load, whole, d), slow);
             }
             Action::Transfer {
                 load,
@@ -68,6 +67,21 @@ impl Line<'_> {
             }
             _ => unreachable!("no other action accesses memory"),
         }
+    }
+
+    /// Transfers a pair of registers.
+    fn pair(&mut self, number: usize, address: Address, what: (bool, bool, usize), slow: usize) {
+        let (load, whole, d) = what;
+        self.address(number, address);
+        if whole {
+            asm!(self ; test al, 7 ; jnz extern slow);
+        }
+        if load {
+            self.load_block(3 << d, slow);
+        } else {
+            self.store_block(3 << d, slow);
+        }
+        self.write_back(address);
     }
 
     /// Puts the address of a transfer into `eax`, and the moved base into `r8d` if it is written back.

@@ -6,8 +6,9 @@
 
 mod pairs;
 mod restored;
+mod xscale;
 
-use arm::model::{ARM920T, ARM926EJS, Core};
+use arm::model::{ARM920T, ARM926EJS, Core, IXP42X};
 use arm::{Config, CostTable, Cpu, Exit, Saved, State};
 
 use crate::program::hot::{Mix, program, straight};
@@ -17,10 +18,9 @@ const WORDS: usize = 1500;
 const ROUNDS: u32 = 40;
 
 fn machine(core: &'static Core, ram: Ram, random: &mut Random) -> Cpu<Ram> {
-    let size = if core.name == "arm920t" {
-        core.cache_bytes.0
-    } else {
-        4096 << random.below(3)
+    let size = match *core == ARM926EJS {
+        true => 4096 << random.below(3),
+        false => core.cache_bytes.0,
     };
     // On some machines, an access may take longer than the margin of the horizon.
     let bus_sync = [1, 1, 90][random.below(3) as usize];
@@ -258,6 +258,42 @@ fn rare_things_of_the_arm920t() {
     );
 }
 
+#[test]
+fn pending_results_of_the_xscale() {
+    run_all(
+        &IXP42X,
+        Mix {
+            late: true,
+            rare: false,
+            pages: false,
+        },
+    );
+}
+
+#[test]
+fn loops_of_the_xscale() {
+    run_all(
+        &IXP42X,
+        Mix {
+            late: false,
+            rare: false,
+            pages: true,
+        },
+    );
+}
+
+#[test]
+fn rare_things_of_the_xscale() {
+    run_all(
+        &IXP42X,
+        Mix {
+            late: false,
+            rare: true,
+            pages: true,
+        },
+    );
+}
+
 /// Runs a loop of these words, which begins at the start of a line, some times. r0 to r7 point to data.
 fn run_words(core: &'static Core, words: &[u32]) {
     let mut random = Random(1);
@@ -273,7 +309,8 @@ fn run_words(core: &'static Core, words: &[u32]) {
         cpu.set_pc(0x1_0000);
     }
     for n in 1..40 {
-        both(&mut one, &mut other, 487 * n, &format!("{words:08x?}"));
+        let exit = both(&mut one, &mut other, 487 * n, &format!("{words:08x?}"));
+        assert_eq!(exit, Exit::Limit, "{words:08x?}");
     }
 }
 
@@ -291,7 +328,7 @@ fn the_second_instruction_after_a_line_takes_a_late_result_without_a_wait() {
         0xe1c1_80f0,
         0xe109_8483,
     ];
-    for (core, count) in [(&ARM920T, 4), (&ARM926EJS, 6)] {
+    for (core, count) in [(&ARM920T, 4), (&ARM926EJS, 6), (&IXP42X, 6)] {
         for take in &takes[..count] {
             // ldrb r8, [r0] at the end of a line; mov r9, #1; then the other.
             run_words(
@@ -335,7 +372,7 @@ fn a_jump_within_the_line_looks_up_nothing() {
         0xe25a_a001, // subs r10, r10, #1
         0x1aff_fffd, // bne
     ];
-    for core in [&ARM920T, &ARM926EJS] {
+    for core in [&ARM920T, &ARM926EJS, &IXP42X] {
         run_words(core, &words);
     }
 }

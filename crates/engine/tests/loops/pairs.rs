@@ -224,3 +224,8 @@ fn all_pairs_of_the_arm926ej_s() {
 fn all_pairs_of_the_arm920t() {
     all_pairs(&ARM920T);
 }
+
+#[test]
+fn all_pairs_of_the_xscale() {
+    all_pairs(&IXP42X);
+}

@@ -3,6 +3,11 @@
 
 use super::*;
 
+/// Bytes of each cache.
+fn size(core: &Core) -> u32 {
+    core.cache_bytes.0.max(16384)
+}
+
 /// States of other programs, and damaged ones, go into machines with code.
 fn restored(core: &'static Core) {
     let mut random = Random(31);
@@ -18,7 +23,10 @@ fn restored(core: &'static Core) {
             },
         );
         let ram = Ram::with(&code, &mut random);
-        let mut other = Cpu::new(Config::new(core, 16384, 16384, COST).unwrap(), ram);
+        let mut other = Cpu::new(
+            Config::new(core, size(core), size(core), COST).unwrap(),
+            ram,
+        );
         crate::program::start(&mut other);
         let mut one = other.clone();
         one.set_engine(Some(engine::translator_for(core, 1).unwrap()));
@@ -83,7 +91,7 @@ fn restored(core: &'static Core) {
 fn pairs_good(core: &'static Core, random: &mut Random) -> Cpu<Ram> {
     let code = straight(random, WORDS);
     let mut cpu = Cpu::new(
-        Config::new(core, 16384, 16384, COST).unwrap(),
+        Config::new(core, size(core), size(core), COST).unwrap(),
         Ram::with(&code, random),
     );
     crate::program::start(&mut cpu);
@@ -99,4 +107,9 @@ fn restored_states_of_the_arm926ej_s() {
 #[test]
 fn restored_states_of_the_arm920t() {
     restored(&ARM920T);
+}
+
+#[test]
+fn restored_states_of_the_xscale() {
+    restored(&IXP42X);
 }

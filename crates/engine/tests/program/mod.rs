@@ -170,7 +170,9 @@ pub fn start(cpu: &mut Cpu<Ram>) {
     for (n, word) in code.into_iter().enumerate() {
         cpu.bus.words[0x8000 / 4 + n] = word;
     }
-    for (n, value) in [TABLE, u32::MAX, 0x0005_107d & !2].into_iter().enumerate() {
+    let predicts = u32::from(cpu.config().core.behaviour.predicts_branches) << 11;
+    let control = 0x0005_107d & !2 | predicts;
+    for (n, value) in [TABLE, u32::MAX, control].into_iter().enumerate() {
         cpu.set_register(n, value);
     }
     cpu.set_pc(0x8000);

@@ -2,6 +2,8 @@
 //! XScale's branch target buffer (IXP42X 3.3; XSC 5). It holds 128 branches, indexed by address bits 8:2. Each branch
 //! has two bits of history. A new entry starts as weakly taken (R: recollection of the manual).
 
+use core::mem::offset_of;
+
 use crate::state::Damaged;
 
 /// Number of branches in the buffer.
@@ -11,6 +13,7 @@ const WEAKLY_TAKEN: u8 = 2;
 const STRONGLY_TAKEN: u8 = 3;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 struct Branch {
     /// Address of the branch; bit 0 is set if the entry is valid.
     tag: u32,
@@ -65,6 +68,12 @@ impl Branches {
             false => entry.history.saturating_sub(1),
         };
         predicted == taken
+    }
+
+    /// Address of the entries, for an engine.
+    pub fn table(&mut self) -> *mut [u32; 2] {
+        const { assert!(size_of::<Branch>() == 8 && offset_of!(Branch, history) == 4) };
+        self.entries.as_mut_ptr().cast()
     }
 
     /// Invalidates all entries.
