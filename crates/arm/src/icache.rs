@@ -106,8 +106,9 @@ pub struct ICache<B: Bus> {
     words: Vec<[u32; 8]>,
     /// A matching hint is always right: an eviction or invalidation of a line clears its hint.
     hints: Box<[Hint; HINTS]>,
-    /// For each slot of A32 operations, how often it was entered or which code executes it ([`crate::cpu::engine`]).
-    marks: Vec<u32>,
+    /// For each slot of A32 operations, and for each slot of Thumb operations, how often it was entered or which code
+    /// executes it ([`crate::cpu::engine`]).
+    marks: [Vec<u32>; 2],
     /// Generation of the hints that may match. An invalidate-all changes it.
     generation: Hint,
     undecoded: Op<B>,
@@ -126,23 +127,27 @@ impl<B: Bus> ICache<B> {
 
     /// The mark of a slot.
     #[inline(always)]
-    pub(crate) fn mark(&mut self, slot: usize) -> &mut u32 {
-        &mut self.marks[slot]
+    pub(crate) fn mark<const THUMB: bool>(&mut self, slot: usize) -> &mut u32 {
+        &mut self.marks[usize::from(THUMB)][slot]
     }
 
     /// Clears all marks.
     pub(crate) fn clear_marks(&mut self) {
-        self.marks.fill(0);
+        self.marks.iter_mut().for_each(|marks| marks.fill(0));
     }
 
-    /// The hints, and the marks of the slots.
-    pub(crate) fn lookup(&self) -> (*const u64, *const u32) {
-        (self.hints.as_ptr(), self.marks.as_ptr())
+    /// The hints, and the marks of the slots of a state.
+    pub(crate) fn lookup(&self, thumb: bool) -> (*const u64, *const u32) {
+        (self.hints.as_ptr(), self.marks[usize::from(thumb)].as_ptr())
     }
 
-    /// The words of a slot of A32 operations.
-    pub(crate) fn slot_words(&self, slot: usize) -> [u32; 8] {
-        self.ops[slot].words()
+    /// The words of a slot.
+    pub(crate) fn slot_words(&self, slot: usize, thumb: bool) -> [u32; 8] {
+        if thumb {
+            self.thumb_words[slot]
+        } else {
+            self.ops[slot].words()
+        }
     }
 }
 
@@ -178,7 +183,7 @@ impl<B: Bus> ICache<B> {
             thumb_words: vec![[0; 8]; thumb_slots],
             words: vec![[0; 8]; plain],
             hints: Box::new([0; HINTS]),
-            marks: vec![0; slots],
+            marks: [vec![0; slots], vec![0; thumb_slots]],
             generation: 0,
             undecoded,
             turn: 0,
@@ -255,11 +260,7 @@ impl<B: Bus> ICache<B> {
             slot,
             thumb: was,
         } = self.filled[line];
-        let words = if was {
-            self.thumb_words[slot as usize]
-        } else {
-            self.ops[slot as usize].words()
-        };
+        let words = self.slot_words(slot as usize, was);
         let slot = self.slot_for(line, pa, &words, thumb) as u32;
         self.filled[line] = Filled { pa, slot, thumb };
     }
@@ -359,11 +360,12 @@ impl<B: Bus> ICache<B> {
             let slot = shared.unwrap_or(SHARED_THUMB + line);
             self.thumb_words[slot] = *words;
             self.thumb_ops[slot] = [undecoded; 2];
+            self.marks[1][slot] = 0;
             slot
         } else {
             let slot = shared.unwrap_or(SHARED + line);
             self.ops[slot] = undecoded;
-            self.marks[slot] = 0;
+            self.marks[0][slot] = 0;
             slot
         }
     }

@@ -50,9 +50,9 @@ impl<B: Bus> MemoryPath<B> {
     /// Offset of the grants.
     pub(crate) const GRANTS: usize = offset_of!(Self, mmu) + Mmu::OFFSETS[1];
 
-    /// Addresses of the tables.
-    pub(crate) fn tables(&mut self) -> Tables {
-        let (hints, marks) = self.icache.lookup();
+    /// Addresses of the tables, with the marks of a state.
+    pub(crate) fn tables(&mut self, thumb: bool) -> Tables {
+        let (hints, marks) = self.icache.lookup(thumb);
         let (lines, tags) = self.dcache.lookup();
         Tables {
             hints,
@@ -62,10 +62,10 @@ impl<B: Bus> MemoryPath<B> {
         }
     }
 
-    /// The mark of a slot of A32 operations.
+    /// The mark of a slot.
     #[inline(always)]
-    pub(crate) fn mark(&mut self, slot: usize) -> &mut u32 {
-        self.icache.mark(slot)
+    pub(crate) fn mark<const THUMB: bool>(&mut self, slot: usize) -> &mut u32 {
+        self.icache.mark::<THUMB>(slot)
     }
 
     /// Clears the marks of all slots.
@@ -73,9 +73,9 @@ impl<B: Bus> MemoryPath<B> {
         self.icache.clear_marks();
     }
 
-    /// The words of a slot of A32 operations.
-    pub(crate) fn slot_words(&self, slot: usize) -> [u32; 8] {
-        self.icache.slot_words(slot)
+    /// The words of a slot.
+    pub(crate) fn slot_words(&self, slot: usize, thumb: bool) -> [u32; 8] {
+        self.icache.slot_words(slot, thumb)
     }
 }
 

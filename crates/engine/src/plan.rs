@@ -6,7 +6,7 @@
 //! entered only when nothing is pending.
 
 use arm::Bus;
-use arm::engine::{Line, Pending, Wait};
+use arm::engine::{Line, Pending, Set, Wait};
 use arm::model::Core;
 
 use crate::action::{ALWAYS, Action, Size};
@@ -55,12 +55,14 @@ pub enum Late {
 impl Plan {
     /// What becomes of a late result when the line is entered at instruction `n`.
     pub fn late(&self, n: usize) -> Late {
-        let step = self.steps[n];
+        let step = &self.steps[n];
         let is_simple = matches!(
             step.action,
             Action::Data { .. } | Action::Multiply { .. } | Action::CountZeros { .. }
         );
-        let follows = n < 7 && step.before == Pending::NONE && self.pending(n + 1) == Pending::NONE;
+        let follows = n + 1 < self.steps.len()
+            && step.before == Pending::NONE
+            && self.pending(n + 1) == Pending::NONE;
         match step.action {
             Action::Branch { .. } if step.condition == ALWAYS && step.before == Pending::NONE => {
                 Late::Over
@@ -73,9 +75,11 @@ impl Plan {
 }
 
 /// The plan of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    pub steps: [Step; 8],
+    pub set: Set,
+    /// The instructions: [`Set::instructions`] of them.
+    pub steps: Vec<Step>,
     /// Pending after the last instruction.
     pub after: Pending,
     /// Cycles of the whole line.
@@ -110,8 +114,8 @@ pub fn plan<B: Bus>(line: &Line<B>) -> Option<Plan> {
         return None;
     }
     let (mut pending, mut cycles, mut most) = (Pending::NONE, 0, 0);
-    let mut steps = Vec::with_capacity(8);
-    for n in 0..8 {
+    let mut steps = Vec::with_capacity(line.instructions());
+    for n in 0..line.instructions() {
         let (step, after) = step(line, n, pending, (cycles, most));
         if step.action != Action::Interpret {
             cycles += step.stall + step.passed_over();
@@ -121,7 +125,8 @@ pub fn plan<B: Bus>(line: &Line<B>) -> Option<Plan> {
         pending = after;
     }
     Some(Plan {
-        steps: steps.try_into().ok()?,
+        set: line.set(),
+        steps,
         after: pending,
         cycles,
     })
@@ -169,9 +174,8 @@ fn step<B: Bus>(
     if action == Action::Interpret || most > MOST_CYCLES {
         return interpreted;
     }
-    let insn = line.words()[n];
     let condition = match action {
-        Action::Branch { .. } => insn >> 28,
+        Action::Branch { .. } if line.set() == Set::A32 => line.word(n) >> 28,
         _ => line.condition(n),
     };
     let (passes, fails) = (line.wait(n, before, true), line.wait(n, before, false));
@@ -212,7 +216,7 @@ fn step<B: Bus>(
 /// Whether the wait of instruction `n` is the same for both.
 fn is_same<B: Bus>(line: &Line<B>, n: usize, one: Pending, other: Pending) -> bool {
     let wait = |pending| -> [Wait; 2] { [true, false].map(|passes| line.wait(n, pending, passes)) };
-    n < 8 && wait(one) == wait(other)
+    n < line.instructions() && wait(one) == wait(other)
 }
 
 /// Results of an action that are not available at once.
@@ -231,7 +235,9 @@ fn results(action: Action) -> Pending {
         }
         Action::Pair { load: true, d, .. } => Pending::load(d + 1, false),
         Action::MultiplyLong { low, high, .. } => Pending::product(1 << low | 1 << high),
-        Action::Multiply { d, .. } => Pending::product(1 << d),
+        Action::Multiply {
+            flags: false, d, ..
+        } => Pending::product(1 << d),
         _ => Pending::NONE,
     }
 }
@@ -240,7 +246,7 @@ fn results(action: Action) -> Pending {
 fn leaving<B: Bus>(line: &Line<B>, n: usize, action: Action) -> u8 {
     let (timing, issue) = (&line.core().timing, line.cycles(n));
     match action {
-        Action::Branch { .. } | Action::Jump { exchange: true, .. } => issue,
+        Action::Branch { .. } | Action::Call { .. } | Action::Jump { exchange: true, .. } => issue,
         Action::Jump { .. } => timing.logical_to_pc as u8,
         Action::LoadPc { .. } => issue + timing.load_to_pc as u8,
         Action::Block {

@@ -147,13 +147,13 @@ impl<B: Bus> Cpu<B> {
         false
     }
 
-    /// Makes the A32 line that holds `pc` the current one if a checked translation and a hint exist, as
+    /// Makes the line that holds `pc` the current one if a checked translation and a hint exist, as
     /// [`Cpu::enter_line_anew`] would. Otherwise, returns false and does nothing.
-    pub(crate) fn enter_line_of_other_page(&mut self, pc: u32) -> bool {
+    pub(crate) fn enter_line_of_other_page<const THUMB: bool>(&mut self, pc: u32) -> bool {
         let mva = self.fcse.fetch(Va(pc));
         let page = self.memory.mmu.lookup(mva, Kind::Fetch);
         let page = page.filter(|page| page.has(mmu::READ | mmu::ICACHE) && page.holds_for_4_kb());
-        let Some((page, slot)) = page.zip(self.memory.icache.hint(mva, false)) else {
+        let Some((page, slot)) = page.zip(self.memory.icache.hint(mva, THUMB)) else {
             return false;
         };
         self.memory.icache.prefetch = None;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared code that enters and leaves code, and that goes from line to line.
 
+use arm::engine::Set;
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
 use super::{
-    Assembler, CODE, CORE, EARLY_USES, ENTER, FLAGS, Fields, HEAD, HINTS, LATE, LIMIT, LINES,
-    MARGIN, MARKS, STARTS, USES, WORD_PENDING,
+    Assembler, CODE, CORE, ENTER, FLAGS, Fields, HINTS, Head, LIMIT, LINES, MARGIN, MARKS,
+    WORD_PENDING,
 };
 
 /// Enters code, as a function of the host: see [`super::enter`].
@@ -44,17 +45,17 @@ pub fn enter(ops: &mut Assembler, f: Fields) -> usize {
 
 /// Goes to the line at `eax` while loaded words, the registers in `r9d`, are pending.
 pub fn chain_word(ops: &mut Assembler, f: Fields) -> usize {
-    let start = ops.offset().0;
-    count(ops);
+    let (start, uses) = (ops.offset().0, Head::of(f.set).uses);
+    count(ops, f);
     find_line(ops, f);
     dynasm!(ops
         ; .arch x64
         ; ->place_word:
     );
-    begin_line(ops);
+    begin_line(ops, f);
     dynasm!(ops
         ; .arch x64
-        ; movzx ecx, WORD [rdi + rax * 2 + USES]
+        ; movzx ecx, WORD [rdi + rax * 2 + uses]
         ; movzx eax, WORD [rdi + rax * 2]
         ; add rdi, rax
         ; test ecx, r9d
@@ -75,7 +76,7 @@ pub fn chain_word(ops: &mut Assembler, f: Fields) -> usize {
 pub fn chain_next(ops: &mut Assembler, f: Fields) -> usize {
     let start = ops.offset().0;
     dynasm!(ops ; .arch x64 ; lea eax, [r14 + 32]);
-    count(ops);
+    count(ops, f);
     find_line(ops, f);
     dynasm!(ops
         ; .arch x64
@@ -83,7 +84,7 @@ pub fn chain_next(ops: &mut Assembler, f: Fields) -> usize {
         ; shl rdi, 4
         ; add rdi, [BYTE rbp + CODE]
         ; mov r14d, ecx
-        ; add rdi, HEAD
+        ; add rdi, Head::of(f.set).bytes
         ; ret
         ; out:
         ; xor r9d, r9d
@@ -95,7 +96,7 @@ pub fn chain_next(ops: &mut Assembler, f: Fields) -> usize {
 /// Goes to the line at `eax`.
 pub fn chain(ops: &mut Assembler, f: Fields) -> usize {
     let start = ops.offset().0;
-    count(ops);
+    count(ops, f);
     dynasm!(ops ; .arch x64 ; ->chain:);
     find_line(ops, f);
     dynasm!(ops
@@ -103,7 +104,7 @@ pub fn chain(ops: &mut Assembler, f: Fields) -> usize {
         // Puts the address of the code edi of the line at ecx, at the instruction at eax, into rdi.
         ; ->place:
     );
-    begin_line(ops);
+    begin_line(ops, f);
     dynasm!(ops
         ; .arch x64
         ; movzx eax, WORD [rdi + rax * 2]
@@ -170,25 +171,27 @@ fn leave(ops: &mut Assembler, f: Fields) {
 
 /// As [`chain_word`], for results that are available one cycle later.
 pub fn chain_late(ops: &mut Assembler, f: Fields) -> usize {
-    let start = ops.offset().0;
-    count(ops);
+    let (start, head) = (ops.offset().0, Head::of(f.set));
+    count(ops, f);
     find_line(ops, f);
     dynasm!(ops
         ; .arch x64
         ; shl rdi, 4
         ; add rdi, [BYTE rbp + CODE]
-        ; and eax, 0x1c
-        ; shr eax, 2
+    );
+    number(ops, f);
+    dynasm!(ops
+        ; .arch x64
         ; xor esi, esi
-        ; movzx r8d, WORD [rdi + rax * 2 + USES]
+        ; movzx r8d, WORD [rdi + rax * 2 + head.uses]
         ; test r8d, r9d
         ; jnz >used
-        ; movzx r8d, BYTE [rdi + rax + LATE]
+        ; movzx r8d, BYTE [rdi + rax + head.late]
         ; cmp r8d, 3
         ; je >enter
         ; test r8d, r8d
         ; jz >unknown
-        ; movzx r10d, WORD [rdi + rax * 2 + EARLY_USES + 2]
+        ; movzx r10d, WORD [rdi + rax * 2 + head.early_uses + 2]
         ; test r10d, r9d
         ; jz >enter
         ; cmp r8d, 1
@@ -197,7 +200,7 @@ pub fn chain_late(ops: &mut Assembler, f: Fields) -> usize {
         ; jmp >enter
         ; used:
         // An instruction that needs the result early waits for two cycles, others for one.
-        ; movzx r8d, WORD [rdi + rax * 2 + EARLY_USES]
+        ; movzx r8d, WORD [rdi + rax * 2 + head.early_uses]
         ; test r8d, r9d
         ; setnz sil
         ; inc esi
@@ -205,14 +208,20 @@ pub fn chain_late(ops: &mut Assembler, f: Fields) -> usize {
         ; add r12, rsi
         ; add [rbx + f.interlock_cycles], rsi
         ; mov r14d, ecx
-        ; movzx ecx, BYTE [rdi + rax + STARTS]
+        ; movzx ecx, BYTE [rdi + rax + head.starts]
         ; sub r12, rcx
         ; sub r13, rax
         ; movzx eax, WORD [rdi + rax * 2]
         ; add rdi, rax
         ; ret
         ; unknown:
-        ; lea eax, [rcx + rax * 4]
+    );
+    match f.set {
+        Set::A32 => dynasm!(ops ; .arch x64 ; lea eax, [rcx + rax * 4]),
+        Set::Thumb => dynasm!(ops ; .arch x64 ; lea eax, [rcx + rax * 2]),
+    }
+    dynasm!(ops
+        ; .arch x64
         ; out:
         ; add rsp, 8
     );
@@ -249,29 +258,45 @@ pub fn flags_in(ops: &mut Assembler, f: Fields) {
     );
 }
 
-/// Counts the cycles in `sil` and the instructions above them. Puts the last instruction's address + 8 into `edx`.
-pub fn count(ops: &mut Assembler) {
+/// Counts the cycles in `sil` and the instructions above them. Puts r15 of the last instruction into `edx`.
+pub fn count(ops: &mut Assembler, f: Fields) {
     dynasm!(ops
         ; .arch x64
         ; movzx ecx, sil
         ; add r12, rcx
         ; shr esi, 8
         ; add r13, rsi
-        ; lea edx, [r14 + rsi * 4 + 4]
+    );
+    match f.set {
+        Set::A32 => dynasm!(ops ; .arch x64 ; lea edx, [r14 + rsi * 4 + 4]),
+        Set::Thumb => dynasm!(ops ; .arch x64 ; lea edx, [r14 + rsi * 2 + 2]),
+    }
+}
+
+/// Makes the address in `eax` the number of the instruction within its line.
+fn number(ops: &mut Assembler, f: Fields) {
+    let width = f.set.width();
+    dynasm!(ops
+        ; .arch x64
+        ; and eax, BYTE 32 - width as i8
+        ; shr eax, width.trailing_zeros() as i8
     );
 }
 
 /// Begins the code `edi` of the line at `ecx`, at the instruction at `eax`. Leaves the address of the code in `rdi` and
 /// the number of the instruction in `rax`.
-fn begin_line(ops: &mut Assembler) {
+fn begin_line(ops: &mut Assembler, f: Fields) {
+    let starts = Head::of(f.set).starts;
     dynasm!(ops
         ; .arch x64
         ; shl rdi, 4
         ; add rdi, [BYTE rbp + CODE]
         ; mov r14d, ecx
-        ; and eax, 0x1c
-        ; shr eax, 2
-        ; movzx ecx, BYTE [rdi + rax + STARTS]
+    );
+    number(ops, f);
+    dynasm!(ops
+        ; .arch x64
+        ; movzx ecx, BYTE [rdi + rax + starts]
         ; sub r12, rcx
         ; sub r13, rax
     );
@@ -281,6 +306,10 @@ fn begin_line(ops: &mut Assembler) {
 /// address of the line in `ecx`. Jumps to the next label `out` if there is none, or if the horizon is near. Changes
 /// neither `eax`, `edx` nor `r9`.
 fn find_line(ops: &mut Assembler, f: Fields) {
+    let tag = match f.set {
+        Set::A32 => 1,
+        Set::Thumb => 3,
+    };
     dynasm!(ops
         ; .arch x64
         ; cmp r12, [BYTE rbp + LIMIT]
@@ -305,7 +334,7 @@ fn find_line(ops: &mut Assembler, f: Fields) {
         ; mov rdi, [BYTE rbp + HINTS]
         ; mov rsi, [rdi + rsi * 8]
         ; and ecx, -32
-        ; or ecx, 1
+        ; or ecx, BYTE tag
         ; or rcx, [rbx + f.generation]
         ; xor rcx, rsi
         ; shl rcx, 16

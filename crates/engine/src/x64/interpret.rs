@@ -3,6 +3,7 @@
 
 use std::mem::offset_of;
 
+use arm::engine::Set;
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
 use super::chain::{count, flags_in, flags_out};
@@ -36,7 +37,7 @@ const AFTER: i8 = offset_of!(Described, after) as i8;
 /// Goes to the line at `eax` while results are pending: the interpreter executes instructions until none is.
 pub fn chain_pending(ops: &mut Assembler, f: Fields) -> usize {
     let start = ops.offset().0;
-    count(ops);
+    count(ops, f);
     dynasm!(ops
         ; .arch x64
         ; ->pending_at:
@@ -89,7 +90,13 @@ pub fn step(ops: &mut Assembler, f: Fields) -> usize {
         ; mov rax, [BYTE rdx + BEFORE]
         ; mov [rbx + f.interlock], rax
         ; movzx eax, BYTE [BYTE rdx + NUMBER]
-        ; lea eax, [r14 + rax * 4]
+    );
+    match f.set {
+        Set::A32 => dynasm!(ops ; .arch x64 ; lea eax, [r14 + rax * 4]),
+        Set::Thumb => dynasm!(ops ; .arch x64 ; lea eax, [r14 + rax * 2]),
+    }
+    dynasm!(ops
+        ; .arch x64
         ; mov [rbx + f.pc], eax
         ; mov [BYTE rbp + DESCRIBED], rdx
     );
@@ -111,7 +118,13 @@ pub fn step(ops: &mut Assembler, f: Fields) -> usize {
         ; mov rax, [rbx + f.interlock]
         ; cmp rax, [BYTE rdx + AFTER]
         ; jne >elsewhere
-        ; lea esi, [r14 + rcx * 4 + 4]
+    );
+    match f.set {
+        Set::A32 => dynasm!(ops ; .arch x64 ; lea esi, [r14 + rcx * 4 + 4]),
+        Set::Thumb => dynasm!(ops ; .arch x64 ; lea esi, [r14 + rcx * 2 + 2]),
+    }
+    dynasm!(ops
+        ; .arch x64
         ; cmp esi, [rbx + f.pc]
         ; jne >elsewhere
         ; mov esi, [rbx + f.line_pc]
