@@ -5,8 +5,8 @@ use arm::engine::Set;
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
 use super::{
-    Assembler, CODE, CORE, ENTER, FLAGS, Fields, HINTS, Head, LIMIT, LINES, MARGIN, MARKS,
-    WORD_PENDING,
+    Assembler, CODE, CORE, EAX, ECX, EDX, ENTER, ESI, FLAGS, Fields, HINTS, Head, LIMIT, LINES,
+    MARGIN, MARKS, R14, WORD_PENDING,
 };
 
 /// Enters code, as a function of the host: see [`super::enter`].
@@ -216,10 +216,7 @@ pub fn chain_late(ops: &mut Assembler, f: Fields) -> usize {
         ; ret
         ; unknown:
     );
-    match f.set {
-        Set::A32 => dynasm!(ops ; .arch x64 ; lea eax, [rcx + rax * 4]),
-        Set::Thumb => dynasm!(ops ; .arch x64 ; lea eax, [rcx + rax * 2]),
-    }
+    address(ops, f, EAX, (ECX, EAX), 0);
     dynasm!(ops
         ; .arch x64
         ; out:
@@ -267,9 +264,18 @@ pub fn count(ops: &mut Assembler, f: Fields) {
         ; shr esi, 8
         ; add r13, rsi
     );
+    address(ops, f, EDX, (R14, ESI), 1);
+}
+
+/// Puts an address into the register `to`: of the line in one register, the instruction with the number in another
+/// register, and some instructions more.
+// The assembler converts the number of a register, whatever its type is.
+#[allow(clippy::useless_conversion)]
+pub fn address(ops: &mut Assembler, f: Fields, to: u8, (line, number): (u8, u8), more: i32) {
+    let more = more * f.set.width() as i32;
     match f.set {
-        Set::A32 => dynasm!(ops ; .arch x64 ; lea edx, [r14 + rsi * 4 + 4]),
-        Set::Thumb => dynasm!(ops ; .arch x64 ; lea edx, [r14 + rsi * 2 + 2]),
+        Set::A32 => dynasm!(ops ; .arch x64 ; lea Rd(to), [Rq(line) + Rq(number) * 4 + more]),
+        Set::Thumb => dynasm!(ops ; .arch x64 ; lea Rd(to), [Rq(line) + Rq(number) * 2 + more]),
     }
 }
 

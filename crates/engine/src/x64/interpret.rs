@@ -3,11 +3,10 @@
 
 use std::mem::offset_of;
 
-use arm::engine::Set;
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
-use super::chain::{count, flags_in, flags_out};
-use super::{Assembler, DESCRIBED, Fields, LIMIT, MARGIN, STEP};
+use super::chain::{address, count, flags_in, flags_out};
+use super::{Assembler, DESCRIBED, EAX, ECX, ESI, Fields, LIMIT, MARGIN, R14, STEP};
 
 /// Description of an instruction that the interpreter executes. It lies behind the code that calls the interpreter. The
 /// code that goes on lies behind the description.
@@ -76,9 +75,8 @@ pub fn chain_pending(ops: &mut Assembler, f: Fields) -> usize {
     start
 }
 
-/// Executes one instruction by the interpreter. `rdx` has the address of a [`Described`].
-pub fn step(ops: &mut Assembler, f: Fields) -> usize {
-    let start = ops.offset().0;
+/// Puts the state of the instruction that `rdx` describes into the core.
+fn describe(ops: &mut Assembler, f: Fields) {
     dynasm!(ops
         ; .arch x64
         ; movzx eax, BYTE [BYTE rdx + START]
@@ -91,16 +89,19 @@ pub fn step(ops: &mut Assembler, f: Fields) -> usize {
         ; mov [rbx + f.interlock], rax
         ; movzx eax, BYTE [BYTE rdx + NUMBER]
     );
-    match f.set {
-        Set::A32 => dynasm!(ops ; .arch x64 ; lea eax, [r14 + rax * 4]),
-        Set::Thumb => dynasm!(ops ; .arch x64 ; lea eax, [r14 + rax * 2]),
-    }
+    address(ops, f, EAX, (R14, EAX), 0);
     dynasm!(ops
         ; .arch x64
         ; mov [rbx + f.pc], eax
         ; mov [BYTE rbp + DESCRIBED], rdx
     );
     flags_out(ops, f);
+}
+
+/// Executes one instruction by the interpreter. `rdx` has the address of a [`Described`].
+pub fn step(ops: &mut Assembler, f: Fields) -> usize {
+    let start = ops.offset().0;
+    describe(ops, f);
     dynasm!(ops
         ; .arch x64
         ; mov rdi, rbx
@@ -119,10 +120,7 @@ pub fn step(ops: &mut Assembler, f: Fields) -> usize {
         ; cmp rax, [BYTE rdx + AFTER]
         ; jne >elsewhere
     );
-    match f.set {
-        Set::A32 => dynasm!(ops ; .arch x64 ; lea esi, [r14 + rcx * 4 + 4]),
-        Set::Thumb => dynasm!(ops ; .arch x64 ; lea esi, [r14 + rcx * 2 + 2]),
-    }
+    address(ops, f, ESI, (R14, ECX), 1);
     dynasm!(ops
         ; .arch x64
         ; cmp esi, [rbx + f.pc]

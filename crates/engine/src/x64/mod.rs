@@ -113,6 +113,8 @@ const COPY: i32 = offset_of!(Frame, copy) as i32;
 const EAX: u8 = 0;
 const ECX: u8 = 1;
 const EDX: u8 = 2;
+const ESI: u8 = 6;
+const R14: u8 = 14;
 
 /// Cycles by which the horizon must be away when a line begins.
 const MARGIN: i32 = arm::Cpu::<board::bus::SystemBus>::MARGIN as i32;

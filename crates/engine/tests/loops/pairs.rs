@@ -187,7 +187,7 @@ fn thumb_pair(random: &mut Random, pair: [u16; 2]) -> Vec<u16> {
         0x0309,
         0x468d,
         NOP,
-        0xa600 | (after as u16 - 6 - 2) / 2,
+        0xa600 | (after as u16 - 8) >> 1,
         0x3601,
         0x46b6,
         0x600e,

@@ -63,10 +63,10 @@ pub fn random_halves(random: &mut Random, words: u32) -> Vec<u16> {
         match (name, pattern) {
             ("BL" | "BLX", pattern) if pattern.starts_with("111") && !random.one_in(8) => {
                 halves.extend(call(random.below(64) as i32 - 36));
-                if random.one_in(6) && halves.len() % 2 == 0 {
+                if random.one_in(6) && halves.len().is_multiple_of(2) {
                     // BLX to a word.
                     let last = halves.len() - 1;
-                    halves[last] = halves[last] & !0x1001;
+                    halves[last] &= !0x1001;
                 }
             }
             ("B", "1101cccciiiiiiii") => {
@@ -122,6 +122,13 @@ pub fn program(random: &mut Random, words: usize, mix: Mix) -> Vec<u32> {
 impl Maker<'_> {
     fn put(&mut self, half: u32) {
         self.halves.push(half as u16);
+    }
+
+    /// Goes to the start of a word.
+    fn align(&mut self) {
+        if !self.halves.len().is_multiple_of(2) {
+            self.put(NOP.into());
+        }
     }
 
     fn put_word(&mut self, word: u32) {
@@ -330,9 +337,7 @@ impl Maker<'_> {
 
     /// A jump by a register over an instruction.
     fn jump(&mut self) {
-        if self.halves.len() % 2 != 0 {
-            self.put(NOP.into());
-        }
+        self.align();
         self.put(0xa601); // add r6, pc, #4
         self.put(0x3601); // adds r6, #1
         let how = self.any([0x4730, 0x47b0, 0x46b7]); // bx, blx, mov pc
@@ -342,9 +347,7 @@ impl Maker<'_> {
 
     /// A visit of A32 state.
     fn visit(&mut self) {
-        if self.halves.len() % 2 != 0 {
-            self.put(NOP.into());
-        }
+        self.align();
         if self.one_in(3) {
             // bl and blx over a branch.
             self.put(0xf000);
@@ -385,9 +388,7 @@ impl Maker<'_> {
 
     /// Changes the code, the address space or the mode in A32 state.
     fn change(&mut self) {
-        if self.halves.len() % 2 != 0 {
-            self.put(NOP.into());
-        }
+        self.align();
         self.put(0x4778);
         self.put(NOP.into());
         match self.below(4) {
