@@ -298,7 +298,9 @@ impl<B: Bus> Cpu<B> {
         loop {
             let pc = self.pc;
             if !self.fetch.holds(pc) {
-                let hinted = self.enter_hinted_line::<THUMB>(pc);
+                // A change of the instruction set often leads to code on another page.
+                let hinted = self.enter_hinted_line::<THUMB>(pc)
+                    || ENGINE && self.enter_line_of_other_page::<THUMB>(pc);
                 if !hinted && let Err(aborted) = self.enter_line_anew(pc, THUMB) {
                     fault = Some(aborted);
                     break;

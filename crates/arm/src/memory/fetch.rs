@@ -151,9 +151,12 @@ impl<B: Bus> Cpu<B> {
     /// [`Cpu::enter_line_anew`] would. Otherwise, returns false and does nothing.
     pub(crate) fn enter_line_of_other_page<const THUMB: bool>(&mut self, pc: u32) -> bool {
         let mva = self.fcse.fetch(Va(pc));
+        let Some(slot) = self.memory.icache.hint(mva, THUMB) else {
+            return false;
+        };
         let page = self.memory.mmu.lookup(mva, Kind::Fetch);
         let page = page.filter(|page| page.has(mmu::READ | mmu::ICACHE) && page.holds_for_4_kb());
-        let Some((page, slot)) = page.zip(self.memory.icache.hint(mva, THUMB)) else {
+        let Some(page) = page else {
             return false;
         };
         self.memory.icache.prefetch = None;
