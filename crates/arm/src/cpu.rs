@@ -298,9 +298,7 @@ impl<B: Bus> Cpu<B> {
         loop {
             let pc = self.pc;
             if !self.fetch.holds(pc) {
-                // A change of the instruction set often leads to code on another page.
-                let hinted = self.enter_hinted_line::<THUMB>(pc)
-                    || ENGINE && self.enter_line_of_other_page::<THUMB>(pc);
+                let hinted = self.enter_known_line::<THUMB, ENGINE>(pc);
                 if !hinted && let Err(aborted) = self.enter_line_anew(pc, THUMB) {
                     fault = Some(aborted);
                     break;

@@ -427,13 +427,20 @@ impl<B: Bus> Cpu<B> {
     pub fn enter_next<const THUMB: bool>(&mut self) -> Option<Code> {
         let pc = self.pc;
         // The interpreter looks nothing up within the current line, even if the translations have changed.
-        match self.fetch.holds(pc)
-            || self.enter_hinted_line::<THUMB>(pc)
-            || self.enter_line_of_other_page::<THUMB>(pc)
-        {
+        match self.fetch.holds(pc) || self.enter_known_line::<THUMB, true>(pc) {
             true => self.code::<THUMB>(pc),
             false => None,
         }
+    }
+
+    /// Makes the line at `pc` the current one if a hint has its slot. With `ENGINE`, the line may be on another page. A
+    /// change of the instruction set often leads to code on another page.
+    #[inline(always)]
+    pub(super) fn enter_known_line<const THUMB: bool, const ENGINE: bool>(
+        &mut self,
+        pc: u32,
+    ) -> bool {
+        self.enter_hinted_line::<THUMB>(pc) || ENGINE && self.enter_line_of_other_page::<THUMB>(pc)
     }
 
     /// Returns the line with these words.
