@@ -228,14 +228,12 @@ impl<B: Bus> Cpu<B> {
             self.horizon = 0;
         }
         self.fetch.set_thumb(self.control & psr::T != 0);
-        if !B::SHORTCUTS {
-            self.execute_plainly();
-        } else if self.fetch.thumb() {
-            self.execute::<true, false>();
-        } else if self.has_engine() {
-            self.execute::<false, true>();
-        } else {
-            self.execute::<false, false>();
+        match (self.fetch.thumb(), self.has_engine()) {
+            _ if !B::SHORTCUTS => self.execute_plainly(),
+            (false, false) => self.execute::<false, false>(),
+            (false, true) => self.execute::<false, true>(),
+            (true, false) => self.execute::<true, false>(),
+            (true, true) => self.execute::<true, true>(),
         }
         if old_pid {
             let third = Relocation::new(pid, self.cp15.sctlr & 1 != 0);
@@ -307,7 +305,7 @@ impl<B: Bus> Cpu<B> {
                     break;
                 }
                 expected = NO_LINE;
-                if ENGINE && let Some(executed) = self.execute_code(pc) {
+                if ENGINE && let Some(executed) = self.execute_code::<THUMB>(pc) {
                     count += executed;
                     fault = self.take_fault();
                     if fault.is_some() || self.cycles >= self.horizon {
@@ -317,7 +315,7 @@ impl<B: Bus> Cpu<B> {
                 }
             } else if ENGINE
                 && expected != pc
-                && let Some(executed) = self.execute_code(pc)
+                && let Some(executed) = self.execute_code::<THUMB>(pc)
             {
                 // The start of the loop, or a branch within the line.
                 count += executed;

@@ -69,23 +69,24 @@ impl<B: Bus> Ops<B> {
     }
 }
 
-/// What a slot of A32 operations holds besides them, within one line of the host's cache.
+/// What a slot of operations holds besides them, within one line of the host's cache.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-pub struct Head {
+pub struct SlotHead {
     /// Words of the line.
     words: [u32; 8],
     /// How often the slot was entered, or which code executes it ([`crate::cpu::engine`]).
     mark: u32,
-    /// Entries of that code.
+    /// Entries of that code, if it is of A32.
     entries: Entries,
 }
 
-impl Head {
+impl SlotHead {
     /// Offsets of the mark and of the entries.
-    pub(crate) const OFFSETS: [usize; 2] = [offset_of!(Head, mark), offset_of!(Head, entries)];
+    pub(crate) const OFFSETS: [usize; 2] =
+        [offset_of!(SlotHead, mark), offset_of!(SlotHead, entries)];
 
-    const EMPTY: Head = Head {
+    const EMPTY: SlotHead = SlotHead {
         words: [0; 8],
         mark: 0,
         entries: Entries::NONE,
@@ -115,13 +116,12 @@ pub struct ICache<B: Bus> {
     ops: Vec<Ops<B>>,
     /// Thumb operations of each slot: those of the lower half-words first, then those of the upper half-words.
     thumb_ops: Vec<[Ops<B>; 2]>,
-    thumb_words: Vec<[u32; 8]>,
     /// Words of each line, which replace the slots if shortcuts are off.
     words: Vec<[u32; 8]>,
     /// A matching hint is always right: an eviction or invalidation of a line clears its hint.
     hints: Box<[Hint; HINTS]>,
-    /// What each slot of A32 operations holds besides them.
-    heads: Vec<Head>,
+    /// What each slot of A32 operations, and each slot of Thumb operations, holds besides them.
+    heads: [Vec<SlotHead>; 2],
     /// Generation of the hints that may match. An invalidate-all changes it.
     generation: Hint,
     undecoded: Op<B>,
@@ -140,29 +140,31 @@ impl<B: Bus> ICache<B> {
 
     /// The mark of a slot.
     #[inline(always)]
-    pub(crate) fn mark(&mut self, slot: usize) -> &mut u32 {
-        &mut self.heads[slot].mark
+    pub(crate) fn mark<const THUMB: bool>(&mut self, slot: usize) -> &mut u32 {
+        &mut self.heads[usize::from(THUMB)][slot].mark
     }
 
     /// Clears all marks.
     pub(crate) fn clear_marks(&mut self) {
-        self.heads.iter_mut().for_each(|head| head.mark = 0);
+        for head in self.heads.iter_mut().flatten() {
+            head.mark = 0;
+        }
     }
 
     /// Sets the mark of a slot whose code has these entries.
-    pub(crate) fn set_code(&mut self, slot: usize, mark: u32, entries: Entries) {
-        let head = &mut self.heads[slot];
+    pub(crate) fn set_code<const THUMB: bool>(&mut self, slot: usize, mark: u32, entries: Entries) {
+        let head = &mut self.heads[usize::from(THUMB)][slot];
         (head.mark, head.entries) = (mark, entries);
     }
 
-    /// The hints, and the heads of the slots.
-    pub(crate) fn lookup(&self) -> (*const u64, *const Head) {
-        (self.hints.as_ptr(), self.heads.as_ptr())
+    /// The hints, and the heads of the slots of a state.
+    pub(crate) fn lookup(&self, thumb: bool) -> (*const u64, *const SlotHead) {
+        (self.hints.as_ptr(), self.heads[usize::from(thumb)].as_ptr())
     }
 
-    /// The words of a slot of A32 operations.
-    pub(crate) fn slot_words(&self, slot: usize) -> [u32; 8] {
-        self.heads[slot].words
+    /// The words of a slot.
+    pub(crate) fn slot_words(&self, slot: usize, thumb: bool) -> [u32; 8] {
+        self.heads[usize::from(thumb)][slot].words
     }
 }
 
@@ -195,10 +197,9 @@ impl<B: Bus> ICache<B> {
             filled: vec![Filled::default(); lines + 1],
             ops: vec![nothing; slots],
             thumb_ops: vec![[nothing; 2]; thumb_slots],
-            thumb_words: vec![[0; 8]; thumb_slots],
             words: vec![[0; 8]; plain],
             hints: Box::new([0; HINTS]),
-            heads: vec![Head::EMPTY; slots],
+            heads: [slots, thumb_slots].map(|slots| vec![SlotHead::EMPTY; slots]),
             generation: 0,
             undecoded,
             turn: 0,
@@ -275,11 +276,7 @@ impl<B: Bus> ICache<B> {
             slot,
             thumb: was,
         } = self.filled[line];
-        let words = if was {
-            self.thumb_words[slot as usize]
-        } else {
-            self.heads[slot as usize].words
-        };
+        let words = self.slot_words(slot as usize, was);
         let slot = self.slot_for(line, pa, &words, thumb) as u32;
         self.filled[line] = Filled { pa, slot, thumb };
     }
@@ -346,12 +343,9 @@ impl<B: Bus> ICache<B> {
 
     #[inline]
     fn holds(&self, slot: usize, words: &[u32; 8], thumb: bool) -> bool {
-        if thumb {
-            self.thumb_words[slot] == *words
-        } else {
-            let held = self.heads[slot].words.iter().zip(words);
-            held.fold(0, |other, (held, word)| other | (held ^ word)) == 0
-        }
+        let held = &self.heads[usize::from(thumb)][slot].words;
+        let pairs = held.iter().zip(words);
+        pairs.fold(0, |other, (held, word)| other | (held ^ word)) == 0
     }
 
     /// Returns a shared slot that no line uses, so that its words may be replaced. Prefers a slot that was never used.
@@ -376,18 +370,21 @@ impl<B: Bus> ICache<B> {
         thumb: bool,
     ) -> usize {
         let undecoded = Ops::undecoded(self.undecoded, words);
-        if thumb {
-            let slot = shared.unwrap_or(SHARED_THUMB + line);
-            self.thumb_words[slot] = *words;
-            self.thumb_ops[slot] = [undecoded; 2];
-            slot
-        } else {
-            let slot = shared.unwrap_or(SHARED + line);
-            self.ops[slot] = undecoded;
-            self.heads[slot].words = *words;
-            self.heads[slot].mark = 0;
-            slot
-        }
+        let slot = match thumb {
+            true => {
+                let slot = shared.unwrap_or(SHARED_THUMB + line);
+                self.thumb_ops[slot] = [undecoded; 2];
+                slot
+            }
+            false => {
+                let slot = shared.unwrap_or(SHARED + line);
+                self.ops[slot] = undecoded;
+                slot
+            }
+        };
+        let head = &mut self.heads[usize::from(thumb)][slot];
+        (head.words, head.mark) = (*words, 0);
+        slot
     }
 
     fn is_used(&self, slot: usize, thumb: bool) -> bool {
@@ -438,12 +435,9 @@ impl<B: Bus> ICache<B> {
     /// Word at `pc`, in the line for which [`ICache::enter`] returned `slot`.
     pub fn word(&self, slot: usize, pc: u32, thumb: bool) -> u32 {
         let n = pc as usize / 4 % 8;
-        if !B::SHORTCUTS {
-            self.words[slot][n]
-        } else if thumb {
-            self.thumb_words[slot][n]
-        } else {
-            self.heads[slot].words[n]
+        match B::SHORTCUTS {
+            true => self.heads[usize::from(thumb)][slot].words[n],
+            false => self.words[slot][n],
         }
     }
 

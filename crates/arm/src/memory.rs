@@ -50,9 +50,9 @@ impl<B: Bus> MemoryPath<B> {
     /// Offset of the grants.
     pub(crate) const GRANTS: usize = offset_of!(Self, mmu) + Mmu::OFFSETS[1];
 
-    /// Addresses of the tables. There are no branches.
-    pub(crate) fn tables(&mut self) -> Tables {
-        let (hints, heads) = self.icache.lookup();
+    /// Addresses of the tables, with the heads of a state. There are no branches.
+    pub(crate) fn tables(&mut self, thumb: bool) -> Tables {
+        let (hints, heads) = self.icache.lookup(thumb);
         let (lines, tags) = self.dcache.lookup();
         Tables {
             hints,
@@ -63,10 +63,10 @@ impl<B: Bus> MemoryPath<B> {
         }
     }
 
-    /// The mark of a slot of A32 operations.
+    /// The mark of a slot.
     #[inline(always)]
-    pub(crate) fn mark(&mut self, slot: usize) -> &mut u32 {
-        self.icache.mark(slot)
+    pub(crate) fn mark<const THUMB: bool>(&mut self, slot: usize) -> &mut u32 {
+        self.icache.mark::<THUMB>(slot)
     }
 
     /// Clears the marks of all slots.
@@ -75,13 +75,13 @@ impl<B: Bus> MemoryPath<B> {
     }
 
     /// Sets the mark of a slot whose code has these entries.
-    pub(crate) fn set_code(&mut self, slot: usize, mark: u32, entries: Entries) {
-        self.icache.set_code(slot, mark, entries);
+    pub(crate) fn set_code<const THUMB: bool>(&mut self, slot: usize, mark: u32, entries: Entries) {
+        self.icache.set_code::<THUMB>(slot, mark, entries);
     }
 
-    /// The words of a slot of A32 operations.
-    pub(crate) fn slot_words(&self, slot: usize) -> [u32; 8] {
-        self.icache.slot_words(slot)
+    /// The words of a slot.
+    pub(crate) fn slot_words(&self, slot: usize, thumb: bool) -> [u32; 8] {
+        self.icache.slot_words(slot, thumb)
     }
 }
 

@@ -22,8 +22,9 @@ pub enum Action {
         n: usize,
         d: usize,
     },
-    /// Product of 32 bits, and perhaps a register to add.
+    /// Product of 32 bits, and perhaps a register to add. The flags N and Z may be set.
     Multiply {
+        flags: bool,
         m: usize,
         s: usize,
         add: Option<usize>,
@@ -72,6 +73,8 @@ pub enum Action {
     },
     /// Branch by a distance from the first word of the line.
     Branch { distance: i32, link: bool },
+    /// Second half of a call in Thumb state: branch to r14 + `offset`, in Thumb state. r14 becomes the return address.
+    Call { offset: u32 },
     /// Branch to the address in a register. With `exchange`, bit 0 selects Thumb state.
     Jump {
         register: usize,

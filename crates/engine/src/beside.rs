@@ -53,7 +53,7 @@ impl Plan {
         match step.action {
             Action::Branch { .. } => Late::Unknown,
             _ if is_long && always => Late::Over,
-            _ if n == 7 => Late::Unknown,
+            _ if n + 1 == self.steps.len() => Late::Unknown,
             // The next instruction waits in any case, and as long.
             _ if self.steps[n + 1].stall > 0 => Late::Over,
             _ if step.is_simple() => Late::Waits,
@@ -79,7 +79,7 @@ impl Plan {
         }
         // The plan has the late results before the next instruction, too.
         let is_branch = matches!(step.action, Action::Branch { .. });
-        if is_branch || step.apart.is_some() || n == 7 {
+        if is_branch || step.apart.is_some() || n + 1 == self.steps.len() {
             return None;
         }
         let next = self.steps[n + 1];
@@ -111,7 +111,7 @@ impl Plan {
         if late == 0 {
             return Some(waits(0));
         }
-        let used = n < 7 && self.steps[n + 1].uses & late != 0;
+        let used = n + 1 < self.steps.len() && self.steps[n + 1].uses & late != 0;
         match self.late_beside(n) {
             Late::Waits => Some(waits(used.into())),
             Late::Unused if !used => Some(Entry {

@@ -2,10 +2,12 @@
 //! Actions of instructions, from their words.
 
 use arm::Bus;
-use arm::engine::Line;
+use arm::engine::{Line, Set};
 use arm::model::{Core, Multiplier};
 
 use crate::action::{ALWAYS, Action, Address, Index, Offset, Operand, Shift, Size};
+
+mod thumb;
 
 fn field(insn: u32, at: u32) -> usize {
     (insn >> at & 15) as usize
@@ -17,19 +19,26 @@ fn bit(insn: u32, n: u32) -> bool {
 
 /// Returns the action of an instruction.
 pub fn action<B: Bus>(line: &Line<B>, n: usize) -> Action {
-    let insn = line.words()[n];
-    let Some(name) = line.name(n) else {
-        return Action::Interpret;
+    let action = match line.set() {
+        Set::A32 => a32(line, n),
+        Set::Thumb => thumb::action(line, n),
     };
+    // The pc as a jump's source would need its address.
+    match action {
+        Some(Action::Jump { register: 15, .. }) | None => Action::Interpret,
+        Some(action) => action,
+    }
+}
+
+/// Returns the action of an A32 instruction, if the host's code has it.
+fn a32<B: Bus>(line: &Line<B>, n: usize) -> Option<Action> {
+    let insn = line.word(n);
+    let name = line.name(n)?;
     if line.condition(n) == ALWAYS && insn >> 28 == 15 {
         let is_nothing = name == "PLD" && !line.core().behaviour.preload_fills;
-        return if is_nothing {
-            Action::Nothing
-        } else {
-            Action::Interpret
-        };
+        return is_nothing.then_some(Action::Nothing);
     }
-    let action = match name {
+    match name {
         "AND" | "EOR" | "SUB" | "RSB" | "ADD" | "ADC" | "SBC" | "RSC" | "TST" | "TEQ" | "CMP"
         | "CMN" | "ORR" | "MOV" | "BIC" | "MVN" => data(insn),
         "MUL" | "MLA" => multiply(insn, line.core()),
@@ -60,11 +69,6 @@ pub fn action<B: Bus>(line: &Line<B>, n: usize) -> Action {
             link: name == "BLX",
         }),
         _ => None,
-    };
-    // The pc as a jump's source would need its address.
-    match action {
-        Some(Action::Jump { register: 15, .. }) | None => Action::Interpret,
-        Some(action) => action,
     }
 }
 
@@ -84,16 +88,12 @@ fn data(insn: u32) -> Option<Action> {
     let opcode = insn >> 21 & 15;
     let (n, d, m) = (field(insn, 16), field(insn, 12), field(insn, 0));
     let is_test = matches!(opcode, 8..=11);
-    let is_logical = matches!(opcode, 0 | 1 | 8 | 9 | 12..=15);
     let flags = bit(insn, 20);
     let operand = if bit(insn, 25) {
         let value = (insn & 0xff).rotate_right(insn >> 7 & 30);
         let rotated = insn >> 8 & 15 != 0;
         Operand::Constant(value, rotated.then_some(value >> 31 != 0))
     } else if bit(insn, 4) {
-        if flags && is_logical {
-            return None;
-        }
         Operand::ByRegister(shift(insn), m, field(insn, 8))
     } else if insn >> 5 & 3 == 0 && amount(insn) == 0 {
         Operand::Register(m)
@@ -118,8 +118,13 @@ fn data(insn: u32) -> Option<Action> {
 }
 
 fn multiply(insn: u32, core: &Core) -> Option<Action> {
-    let fits = core.behaviour.multiplier != Multiplier::Bytes && !bit(insn, 20);
+    let fits = match core.behaviour.multiplier {
+        Multiplier::Fixed => true,
+        Multiplier::Bits => !bit(insn, 20),
+        Multiplier::Bytes => false,
+    };
     let action = Action::Multiply {
+        flags: bit(insn, 20),
         m: field(insn, 0),
         s: field(insn, 8),
         add: bit(insn, 21).then_some(field(insn, 12)),

@@ -6,7 +6,7 @@
 //! entered only when nothing is pending.
 
 use arm::Bus;
-use arm::engine::{Line, Pending, Wait};
+use arm::engine::{Line, Pending, Set, Wait};
 use arm::model::{Behaviour, Core, Multiplier};
 
 use crate::action::{ALWAYS, Action, Size};
@@ -77,7 +77,7 @@ impl Plan {
         if self.beside {
             return self.late_beside(n);
         }
-        let step = self.steps[n];
+        let step = &self.steps[n];
         let is_simple = matches!(
             step.action,
             Action::Data { .. }
@@ -85,7 +85,9 @@ impl Plan {
                 | Action::CountZeros { .. }
                 | Action::Nothing
         );
-        let follows = n < 7 && step.before == Pending::NONE && self.pending(n + 1) == Pending::NONE;
+        let follows = n + 1 < self.steps.len()
+            && step.before == Pending::NONE
+            && self.pending(n + 1) == Pending::NONE;
         match step.action {
             Action::Branch { .. } if step.condition == ALWAYS && step.before == Pending::NONE => {
                 Late::Over
@@ -98,9 +100,11 @@ impl Plan {
 }
 
 /// The plan of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    pub steps: [Step; 8],
+    pub set: Set,
+    /// The instructions: [`Set::instructions`] of them.
+    pub steps: Vec<Step>,
     /// Pending after the last instruction.
     pub after: Pending,
     /// Cycles of the whole line.
@@ -142,9 +146,13 @@ pub fn plan<B: Bus>(line: &Line<B>) -> Option<Plan> {
         return None;
     }
     let beside = line.core().behaviour.scoreboard;
+    // The rules of a scoreboard are not planned for Thumb.
+    if beside && line.set() == Set::Thumb {
+        return None;
+    }
     let (mut pending, mut cycles, mut most) = (Pending::NONE, 0, 0);
-    let mut steps = Vec::with_capacity(8);
-    for n in 0..8 {
+    let mut steps = Vec::with_capacity(line.instructions());
+    for n in 0..line.instructions() {
         let (mut step, after) = step(line, n, pending, (cycles, most));
         let (free, free_after) = self::step(line, n, Pending::NONE, (cycles, most));
         let without_wait = Step {
@@ -171,7 +179,8 @@ pub fn plan<B: Bus>(line: &Line<B>) -> Option<Plan> {
         pending = after;
     }
     Some(Plan {
-        steps: steps.try_into().ok()?,
+        set: line.set(),
+        steps,
         after: pending,
         cycles,
         beside,
@@ -239,7 +248,7 @@ fn step<B: Bus>(
         return interpreted;
     };
     let fails = line.wait(n, before, false, times.failing);
-    let is_predicted = behaviour.predicts_branches && matches!(action, Action::Branch { .. });
+    let is_predicted = is_predicted(line, action);
     let (after, failed) = (passes.left.and(results(action, behaviour)), fails.left);
     // The branch has finished when the next line begins. What is pending then would have to be known there.
     if times.leaving > 0 && passes.left != Pending::NONE && !is_predicted {
@@ -286,11 +295,21 @@ fn passing<B: Bus>(line: &Line<B>, n: usize, before: Pending, times: &Times) -> 
 
 /// Condition of an instruction, wherever the core has it.
 fn condition<B: Bus>(line: &Line<B>, n: usize, action: Action) -> u32 {
-    match action {
-        Action::Branch { .. } | Action::LoadPc { .. } => line.words()[n] >> 28,
-        Action::Block { list, .. } if list >> 15 != 0 => line.words()[n] >> 28,
+    let is_in_word = match action {
+        Action::Branch { .. } | Action::LoadPc { .. } => true,
+        Action::Block { list, .. } => list >> 15 != 0,
+        _ => false,
+    };
+    match line.set() {
+        Set::A32 if is_in_word => line.word(n) >> 28,
         _ => line.condition(n),
     }
+}
+
+/// Whether the core predicts a branch.
+fn is_predicted<B: Bus>(line: &Line<B>, action: Action) -> bool {
+    let predicts = line.core().behaviour.predicts_branches && line.set() == Set::A32;
+    predicts && matches!(action, Action::Branch { .. })
 }
 
 /// Times of an instruction, without the wait.
@@ -307,7 +326,7 @@ impl Times {
     fn new<B: Bus>(line: &Line<B>, n: usize, action: Action) -> Times {
         let (behaviour, issue) = (&line.core().behaviour, line.cycles(n));
         let leaving = match action {
-            Action::Branch { .. } if behaviour.predicts_branches => 1,
+            _ if is_predicted(line, action) => 1,
             _ => leaving(line, n, action),
         };
         let loads_pc = match action {
@@ -341,7 +360,7 @@ impl Times {
 fn is_same_wait<B: Bus>(line: &Line<B>, n: usize, one: Pending, other: Pending) -> bool {
     let wait =
         |pending| -> [Wait; 2] { [true, false].map(|passes| line.wait(n, pending, passes, 1)) };
-    n < 8 && wait(one) == wait(other)
+    n < line.instructions() && wait(one) == wait(other)
 }
 
 /// Results of an action that are not available at once.
@@ -366,7 +385,9 @@ fn results(action: Action, behaviour: &Behaviour) -> Pending {
             Pending::product(1 << high)
         }
         Action::MultiplyLong { low, high, .. } => Pending::product(1 << low | 1 << high),
-        Action::Multiply { d, .. } => Pending::product(1 << d),
+        Action::Multiply {
+            flags: false, d, ..
+        } => Pending::product(1 << d),
         Action::Status { d } if behaviour.slow_moves => Pending::load(d, false),
         _ => Pending::NONE,
     }
@@ -376,7 +397,7 @@ fn results(action: Action, behaviour: &Behaviour) -> Pending {
 fn leaving<B: Bus>(line: &Line<B>, n: usize, action: Action) -> u8 {
     let (timing, issue) = (&line.core().timing, line.cycles(n));
     match action {
-        Action::Branch { .. } | Action::Jump { exchange: true, .. } => issue,
+        Action::Branch { .. } | Action::Call { .. } | Action::Jump { exchange: true, .. } => issue,
         Action::Jump { .. } => timing.logical_to_pc as u8,
         Action::LoadPc { .. } => issue + timing.load_to_pc as u8,
         Action::Block {

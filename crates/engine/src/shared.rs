@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use arm::engine::{Code, Engine, Entries, Entry, Layout, Line, Translation};
+use arm::engine::{Code, Engine, Entries, Entry, Layout, Line, Set, Translation};
 use arm::model::Core;
 use arm::{Bus, Cpu, Width};
 
@@ -13,8 +13,8 @@ use crate::memory::CodeMemory;
 use crate::plan;
 use crate::x64::{self, Calls, Frame, Maker, Stubs};
 
-/// A core and the words of a line. The address stands for the core, which is a constant.
-type Key = (usize, [u32; 8]);
+/// A core, and the instruction set and the words of a line. The address stands for the core, which is a constant.
+type Key = (usize, Set, [u32; 8]);
 
 /// Code for one layout of the core. When its memory is full, another one replaces it; machines that still use the old
 /// memory keep it until they ask for more code.
@@ -52,7 +52,7 @@ pub fn statistics() -> Statistics {
 /// A machine's translator.
 struct Translator {
     memory: Arc<CodeMemory>,
-    stubs: Stubs,
+    stubs: [Stubs; 2],
     threshold: u32,
 }
 
@@ -105,7 +105,8 @@ fn generation<'a>(
 impl Generation {
     /// Returns the code of a line, which is made if it is missing. Fails if the memory is full.
     fn code<B: Bus>(&mut self, line: &Line<B>) -> Result<Option<(u32, Entries)>, Full> {
-        let key = (std::ptr::from_ref(line.core()) as usize, *line.words());
+        let core = std::ptr::from_ref(line.core()) as usize;
+        let key = (core, line.set(), *line.words());
         if let Some(code) = self.codes.get(&key) {
             return Ok(*code);
         }
@@ -165,17 +166,16 @@ impl<B: Bus> Engine<B> for Translator {
     fn run(&mut self, cpu: &mut Cpu<B>, code: Code) -> u64 {
         let tables = cpu.tables();
         let scoreboard = cpu.config().core.behaviour.scoreboard;
+        let set = cpu.instruction_set();
         let core = (std::ptr::from_mut(cpu).cast(), scoreboard);
-        let calls = Calls {
-            step: step::<B>,
-            enter: enter::<B>,
-            load: load::<B>,
-            store: store::<B>,
+        let calls = match set {
+            Set::A32 => calls::<B, false>(),
+            Set::Thumb => calls::<B, true>(),
         };
         let mut frame = Frame::new(&self.memory, tables, core, calls);
         // SAFETY: The code has the layout of this core and lies in this memory, because the core forgets its code when
         // the memory changes. The core lives as long as the call.
-        unsafe { x64::enter(self.stubs, &mut frame, code.0) }
+        unsafe { x64::enter(&self.stubs[set as usize], &mut frame, code.0) }
     }
 
     fn threshold(&self) -> u32 {
@@ -191,11 +191,21 @@ impl<B: Bus> Engine<B> for Translator {
     }
 }
 
+/// What code of an instruction set calls.
+fn calls<B: Bus, const THUMB: bool>() -> Calls {
+    Calls {
+        step: step::<B, THUMB>,
+        enter: enter::<B, THUMB>,
+        load: load::<B>,
+        store: store::<B>,
+    }
+}
+
 /// Executes the next instruction by the interpreter.
-extern "sysv64" fn step<B: Bus>(core: *mut u8) -> bool {
+extern "sysv64" fn step<B: Bus, const THUMB: bool>(core: *mut u8) -> bool {
     let core: *mut Cpu<B> = core.wrapping_sub(x64::BIAS as usize).cast();
     // SAFETY: The code passes the address of the core on which it runs, and uses the core only after the return.
-    unsafe { &mut *core }.execute_next()
+    unsafe { &mut *core }.execute_next::<THUMB>()
 }
 
 /// Loads from an MVA. Returns a number with bit 63 set if the core took a data abort.
@@ -223,10 +233,10 @@ fn width(bytes: u32) -> Width {
 }
 
 /// Enters the next line as the interpreter does.
-extern "sysv64" fn enter<B: Bus>(core: *mut u8) -> i32 {
+extern "sysv64" fn enter<B: Bus, const THUMB: bool>(core: *mut u8) -> i32 {
     let core: *mut Cpu<B> = core.wrapping_sub(x64::BIAS as usize).cast();
     // SAFETY: As in `step`.
-    match unsafe { &mut *core }.enter_next() {
+    match unsafe { &mut *core }.enter_next::<THUMB>() {
         Entry::Code(code) => code.0 as i32,
         Entry::Nowhere => -1,
         Entry::Executed => -2,

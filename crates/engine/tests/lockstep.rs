@@ -18,25 +18,25 @@ const ROUNDS: u32 = 40;
 /// Entries of a line before it is translated.
 const THRESHOLD: u32 = 2;
 
-fn machine(core: &'static Core, seed: u64) -> Cpu<Ram> {
+fn machine(core: &'static Core, seed: u64, thumb: bool) -> Cpu<Ram> {
     let size = core.cache_bytes.0;
     let config = Config::new(core, size, size, COST).unwrap();
-    let mut cpu = Cpu::new(config, Ram::new(seed));
+    let mut cpu = Cpu::new(config, Ram::new(seed, thumb));
     program::start(&mut cpu);
     cpu
 }
 
 /// Runs a program on both. Returns the number of instructions.
-fn run(core: &'static Core, seed: u64) -> u64 {
+fn run(core: &'static Core, seed: u64, thumb: bool) -> u64 {
     let mut random = Random(seed);
-    let (mut one, mut other) = (machine(core, seed), machine(core, seed));
+    let (mut one, mut other) = (machine(core, seed, thumb), machine(core, seed, thumb));
     let engine = engine::translator_for(core, THRESHOLD).unwrap();
     assert!(one.set_engine(Some(engine)));
     for round in 0..ROUNDS {
         let registers = program::registers(&mut random);
         let mut limit = one.cycles();
         for cpu in [&mut one, &mut other] {
-            cpu.set_cpsr(0x13 + 0x40 * u32::from(round % 2 == 0));
+            cpu.set_cpsr(0x13 + 0x40 * u32::from(round % 2 == 0) + 0x20 * u32::from(thumb));
             for (n, value) in registers.iter().enumerate() {
                 cpu.set_register(n, *value);
             }
@@ -73,9 +73,9 @@ fn run(core: &'static Core, seed: u64) -> u64 {
     one.counters.instructions
 }
 
-fn run_all(core: &'static Core, seeds: std::ops::Range<u64>) {
+fn run_all(core: &'static Core, thumb: bool) {
     let before = engine::statistics().lines;
-    let instructions: u64 = seeds.map(|seed| run(core, seed)).sum();
+    let instructions: u64 = seeds().map(|seed| run(core, seed, thumb)).sum();
     let lines = engine::statistics().lines - before;
     println!("{instructions} instructions, {lines} lines translated");
     assert!(
@@ -94,15 +94,30 @@ fn seeds() -> std::ops::Range<u64> {
 
 #[test]
 fn the_arm926ej_s_runs_alike() {
-    run_all(&ARM926EJS, seeds());
+    run_all(&ARM926EJS, false);
 }
 
 #[test]
 fn the_arm920t_runs_alike() {
-    run_all(&ARM920T, seeds());
+    run_all(&ARM920T, false);
+}
+
+#[test]
+fn the_arm926ej_s_runs_alike_in_thumb_state() {
+    run_all(&ARM926EJS, true);
+}
+
+#[test]
+fn the_arm920t_runs_alike_in_thumb_state() {
+    run_all(&ARM920T, true);
 }
 
 #[test]
 fn the_xscale_runs_alike() {
-    run_all(&IXP42X, seeds());
+    run_all(&IXP42X, false);
+}
+
+#[test]
+fn the_xscale_runs_alike_in_thumb_state() {
+    run_all(&IXP42X, true);
 }

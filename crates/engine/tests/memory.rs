@@ -9,7 +9,7 @@
 #[allow(dead_code)]
 mod program;
 
-use arm::engine::Translation;
+use arm::engine::{Set, Translation};
 use arm::model::ARM926EJS;
 use arm::{Config, Cpu};
 use program::{COST, Ram};
@@ -17,7 +17,7 @@ use program::{COST, Ram};
 fn core() -> Cpu<Ram> {
     Cpu::new(
         Config::new(&ARM926EJS, 4096, 4096, COST).unwrap(),
-        Ram::new(1),
+        Ram::new(1, false),
     )
 }
 
@@ -29,7 +29,7 @@ fn words(n: u32) -> [u32; 8] {
 #[test]
 fn no_page_is_writable_and_executable() {
     let mut translator = engine::translator_for(&ARM926EJS, 1).unwrap();
-    let code = translator.translate(&core().line_of(words(0)));
+    let code = translator.translate(&core().line_of(words(0), Set::A32));
     assert!(matches!(code, Translation::Code(..)), "{code:?}");
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let of_code: Vec<_> = maps
@@ -53,17 +53,17 @@ fn full_memory_is_replaced_and_other_machines_follow() {
     let core = core();
     let mut one = engine::translator_for(&ARM926EJS, 1).unwrap();
     let mut other = engine::translator_for(&ARM926EJS, 1).unwrap();
-    let known = one.translate(&core.line_of(words(0)));
-    assert_eq!(other.translate(&core.line_of(words(0))), known);
-    let dropped =
-        (1..60_000).find(|n| one.translate(&core.line_of(words(*n))) == Translation::Dropped);
+    let known = one.translate(&core.line_of(words(0), Set::A32));
+    assert_eq!(other.translate(&core.line_of(words(0), Set::A32)), known);
+    let dropped = (1..60_000)
+        .find(|n| one.translate(&core.line_of(words(*n), Set::A32)) == Translation::Dropped);
     assert!(dropped.is_some_and(|n| n > 10_000), "{dropped:?}");
     // Both begin anew. The other machine notices when it asks, and shares the new code then.
-    let again = one.translate(&core.line_of(words(7)));
+    let again = one.translate(&core.line_of(words(7), Set::A32));
     assert!(matches!(again, Translation::Code(..)));
     assert_eq!(
-        other.translate(&core.line_of(words(7))),
+        other.translate(&core.line_of(words(7), Set::A32)),
         Translation::Dropped
     );
-    assert_eq!(other.translate(&core.line_of(words(7))), again);
+    assert_eq!(other.translate(&core.line_of(words(7), Set::A32)), again);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The interface to an engine, which translates lines of A32 operations into code of the host.
+//! The interface to an engine, which translates lines of operations into code of the host.
 //!
 //! The interpreter defines the behaviour; an engine only makes the host faster. The unit of translation is an I-cache
 //! line: the core counts how often each slot of operations is entered, and asks the engine for code when a line is hot.
@@ -19,21 +19,22 @@ use crate::bus::{Bus, Width};
 use crate::counters::Counters;
 use crate::fcse::Fcse;
 use crate::grants::Grants;
-pub use crate::icache::Head;
+pub use crate::icache::SlotHead;
 use crate::isa::{self, Op, operand};
 use crate::memory::MemoryPath;
 use crate::memory::fetch::FetchState;
 use crate::mmu::Fault;
 use crate::model::Core;
 
-/// Executes lines of A32 operations as code of the host.
+/// Executes lines of operations as code of the host.
 pub trait Engine<B: Bus>: Send + Sync {
     /// Returns the code of a line.
     fn translate(&mut self, line: &Line<B>) -> Translation;
 
     /// Executes code, beginning at the instruction at the core's pc. The current line is the line of that code, and the
     /// horizon is at least [`Cpu::MARGIN`] cycles away. No result is pending, unless the core has a scoreboard. Returns
-    /// the number of instructions executed.
+    /// the number of instructions executed. All of them belong to the core's instruction set: after a change of the set,
+    /// the horizon is zero.
     fn run(&mut self, cpu: &mut Cpu<B>, code: Code) -> u64;
 
     /// Number of times that the core enters a line by its operations before it asks for code. Always the same number.
@@ -124,12 +125,37 @@ impl<B: Bus> Clone for Slot<B> {
 /// Mark of a slot whose line is never translated.
 const NEVER: u32 = Code::MARK - 1;
 
-/// A line of A32 operations to translate.
+/// Instruction sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Set {
+    /// ARM instructions of 32 bits.
+    A32,
+    /// Thumb instructions of 16 bits.
+    Thumb,
+}
+
+impl Set {
+    /// Bytes of an instruction.
+    pub const fn width(self) -> usize {
+        match self {
+            Set::A32 => 4,
+            Set::Thumb => 2,
+        }
+    }
+
+    /// Number of the instructions of a line.
+    pub const fn instructions(self) -> usize {
+        32 / self.width()
+    }
+}
+
+/// A line of operations to translate.
 pub struct Line<B: Bus> {
     core: &'static Core,
-    ops: [Op<B>; 8],
+    set: Set,
+    ops: Vec<Op<B>>,
     words: [u32; 8],
-    names: [Option<&'static str>; 8],
+    names: Vec<Option<&'static str>>,
 }
 
 /// Results that instructions after the current one may have to wait for.
@@ -187,9 +213,30 @@ impl<B: Bus> Line<B> {
         self.core
     }
 
+    /// Instruction set of the line.
+    pub fn set(&self) -> Set {
+        self.set
+    }
+
     /// The words of the line.
     pub fn words(&self) -> &[u32; 8] {
         &self.words
+    }
+
+    /// Number of the instructions.
+    pub fn instructions(&self) -> usize {
+        self.set.instructions()
+    }
+
+    /// The word of an A32 instruction, or the equivalent A32 word of a Thumb instruction. A Thumb instruction without
+    /// an equivalent has another word.
+    pub fn word(&self, n: usize) -> u32 {
+        self.ops[n].insn()
+    }
+
+    /// The half-word of a Thumb instruction.
+    pub fn half(&self, n: usize) -> u16 {
+        half(&self.words, n)
     }
 
     /// Name of an instruction's encoding, as the manual has it, if the core has the instruction.
@@ -197,7 +244,8 @@ impl<B: Bus> Line<B> {
         self.names[n]
     }
 
-    /// Condition of an instruction, 0 to 14. Some instructions that write the pc have their condition in their word only.
+    /// Condition of an instruction, 0 to 14. Some A32 instructions that write the pc have their condition in their word
+    /// only.
     pub fn condition(&self, n: usize) -> u32 {
         self.ops[n].cond()
     }
@@ -244,7 +292,7 @@ impl<B: Bus> Line<B> {
 /// Offsets of fields of a [`Cpu`], in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
-    /// 16 registers of 32 bits. Register 15 is the address of the last instruction executed + 8.
+    /// 16 registers of 32 bits. Register 15 is the address of the last instruction executed + 8, or + 4 in Thumb state.
     pub registers: usize,
     /// Core cycles, 64 bits.
     pub cycles: usize,
@@ -284,9 +332,9 @@ pub struct Layout {
     pub grant_context: usize,
     /// Counter of interlock cycles, 64 bits.
     pub interlock_cycles: usize,
-    /// Mark of a slot, from the start of its [`Head`].
+    /// Mark of a slot, from the start of its [`SlotHead`].
     pub head_mark: usize,
-    /// [`Entries`] of a slot's code, from the start of its [`Head`].
+    /// [`Entries`] of a slot's code, from the start of its [`SlotHead`].
     pub head_entries: usize,
     /// Control register of CP15. Bit 11 enables the branch target buffer.
     pub sctlr: usize,
@@ -296,10 +344,11 @@ pub struct Layout {
 #[derive(Clone, Copy, Debug)]
 pub struct Tables {
     /// 2048 hints of 64 bits; bits 15:5 of the MVA select one. A hint matches if its bits 47:0 are the generation, and
-    /// the MVA of the line with bit 0 set. Bits 63:48 are the slot.
+    /// the MVA of the line with bit 0 set, and with bit 1 set in Thumb state. Bits 63:48 are the slot.
     pub hints: *const u64,
-    /// Heads of the slots, with mark and entries at [`Layout::head_mark`] and [`Layout::head_entries`].
-    pub heads: *const Head,
+    /// Heads of the slots of the core's instruction set, with mark and entries at [`Layout::head_mark`] and
+    /// [`Layout::head_entries`]. Only code of A32 has its entries there.
+    pub heads: *const SlotHead,
     /// Words of the D-cache lines.
     pub lines: *mut [u32; 8],
     /// Tags of the D-cache lines. A store sets bit 1 for the lower half of the line, bit 2 for the upper.
@@ -336,8 +385,8 @@ impl<B: Bus> Cpu<B> {
         grant_line: offset_of!(Self, memory) + MemoryPath::<B>::GRANTS + Grants::OFFSETS[2],
         grant_context: offset_of!(Self, memory) + MemoryPath::<B>::GRANTS + Grants::OFFSETS[3],
         interlock_cycles: offset_of!(Self, counters) + offset_of!(Counters, interlock_cycles),
-        head_mark: Head::OFFSETS[0],
-        head_entries: Head::OFFSETS[1],
+        head_mark: SlotHead::OFFSETS[0],
+        head_entries: SlotHead::OFFSETS[1],
         sctlr: offset_of!(Self, cp15) + offset_of!(Cp15, sctlr),
     };
 
@@ -345,7 +394,16 @@ impl<B: Bus> Cpu<B> {
     pub fn tables(&mut self) -> Tables {
         Tables {
             branches: self.cp15.xscale.branches.table(),
-            ..self.memory.tables()
+            ..self.memory.tables(self.fetch.thumb())
+        }
+    }
+
+    /// Instruction set of the instructions that the core executes.
+    pub fn instruction_set(&self) -> Set {
+        if self.fetch.thumb() {
+            Set::Thumb
+        } else {
+            Set::A32
         }
     }
 
@@ -377,56 +435,60 @@ impl<B: Bus> Cpu<B> {
     /// Executes the code of the line that was just entered at `pc`, if it has code and can execute now. Returns the
     /// number of instructions.
     #[inline(always)]
-    pub(super) fn execute_code(&mut self, pc: u32) -> Option<u64> {
-        let code = self.code(pc)?;
-        self.run_code(code)
+    pub(super) fn execute_code<const THUMB: bool>(&mut self, pc: u32) -> Option<u64> {
+        let code = self.code::<THUMB>(pc)?;
+        self.run_code::<THUMB>(code)
     }
 
     /// Returns the code of the line that was just entered at `pc`. Counts the entry if there is none.
     #[inline(always)]
-    fn code(&mut self, pc: u32) -> Option<Code> {
+    fn code<const THUMB: bool>(&mut self, pc: u32) -> Option<Code> {
         // The prefetch buffer, which never is the current line, has no code.
         if !self.fetch.holds(pc) {
             return None;
         }
-        let mark = self.memory.mark(self.fetch.slot());
+        let mark = self.memory.mark::<THUMB>(self.fetch.slot());
         if *mark >= Code::MARK {
             return Some(Code(*mark & !Code::MARK));
         }
         if *mark < self.engine.hot {
             *mark += 1;
         } else if *mark == self.engine.hot {
-            self.ask_for_code();
+            self.ask_for_code::<THUMB>();
         }
         None
     }
 
     #[inline(never)]
-    fn run_code(&mut self, code: Code) -> Option<u64> {
+    fn run_code<const THUMB: bool>(&mut self, code: Code) -> Option<u64> {
         let is_near = self.cycles + Self::MARGIN > self.horizon;
         // A debugger may set a pc between two words, whose low bits the interpreter keeps.
+        let is_between = !THUMB && self.pc & 3 != 0;
         let waits = self.interlock != Interlock::NONE && !self.behaviour().scoreboard;
-        if waits || is_near || self.pc & 3 != 0 {
+        if waits || is_near || is_between {
             return None;
         }
         let mut engine = self.engine.engine.take()?;
         let executed = engine.run(self, code);
         self.engine.engine = Some(engine);
         // Code cannot ask for code.
-        if self.fetch.holds(self.pc) && *self.memory.mark(self.fetch.slot()) == self.engine.hot {
-            self.ask_for_code();
+        if self.fetch.holds(self.pc)
+            && *self.memory.mark::<THUMB>(self.fetch.slot()) == self.engine.hot
+        {
+            self.ask_for_code::<THUMB>();
         }
         Some(executed)
     }
 
     /// Asks the engine for the code of the current line.
     #[cold]
-    fn ask_for_code(&mut self) {
+    fn ask_for_code<const THUMB: bool>(&mut self) {
         let Some(mut engine) = self.engine.engine.take() else {
             return;
         };
         let slot = self.fetch.slot();
-        let line = self.line_of(self.memory.slot_words(slot));
+        let set = if THUMB { Set::Thumb } else { Set::A32 };
+        let line = self.line_of(self.memory.slot_words(slot, THUMB), set);
         let (mark, entries) = match engine.translate(&line) {
             Translation::Code(Code(name), entries) => (name | Code::MARK, entries),
             Translation::Never => (NEVER, Entries::NONE),
@@ -435,33 +497,33 @@ impl<B: Bus> Cpu<B> {
                 (self.engine.hot, Entries::NONE)
             }
         };
-        self.memory.set_code(slot, mark, entries);
+        self.memory.set_code::<THUMB>(slot, mark, entries);
         self.engine.engine = Some(engine);
     }
 
-    /// Makes the line at the pc the current one, as the interpreter does, for code that runs in A32 state. If the next
+    /// Makes the line at the pc the current one, as the interpreter does, for code of an instruction set. If the next
     /// instruction must execute before anything else can happen, executes it.
-    pub fn enter_next(&mut self) -> Entry {
+    pub fn enter_next<const THUMB: bool>(&mut self) -> Entry {
         let pc = self.pc;
         // The interpreter looks nothing up within the current line, even if the translations have changed.
-        if !self.fetch.holds(pc) && !self.enter_hinted_line::<false>(pc) {
-            if !self.enter_line_or_fault(pc) {
+        if !self.fetch.holds(pc) && !self.enter_hinted_line::<THUMB>(pc) {
+            if !self.enter_line_or_fault(pc, THUMB) {
                 return Entry::Nowhere;
             }
             if !self.fetch.holds(pc) || self.cycles >= self.horizon {
-                self.execute_current(pc);
+                self.execute_current::<THUMB>(pc);
                 return Entry::Executed;
             }
         }
         match self.cycles + Self::MARGIN > self.horizon {
             true => Entry::Nowhere,
-            false => self.code(pc).map_or(Entry::Nowhere, Entry::Code),
+            false => self.code::<THUMB>(pc).map_or(Entry::Nowhere, Entry::Code),
         }
     }
 
     /// Looks the line at `pc` up. Returns false if the fetch faults; the loop then takes the fault.
-    fn enter_line_or_fault(&mut self, pc: u32) -> bool {
-        self.engine.fault = self.enter_line_anew(pc, false).err();
+    fn enter_line_or_fault(&mut self, pc: u32, thumb: bool) -> bool {
+        self.engine.fault = self.enter_line_anew(pc, thumb).err();
         self.engine.fault.is_none()
     }
 
@@ -472,24 +534,35 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Returns the line with these words.
-    pub fn line_of(&self, words: [u32; 8]) -> Line<B> {
+    pub fn line_of(&self, words: [u32; 8], set: Set) -> Line<B> {
+        let numbers = 0..set.instructions();
+        let (ops, names) = match set {
+            Set::A32 => numbers
+                .map(|n| (self.decode.arm(words[n]), self.decode.arm_name(words[n])))
+                .unzip(),
+            Set::Thumb => numbers
+                .map(|n| half(&words, n))
+                .map(|half| (self.decode.thumb(half), self.decode.thumb_name(half)))
+                .unzip(),
+        };
         Line {
             core: self.config.core,
-            ops: words.map(|word| self.decode.arm(word)),
+            set,
+            ops,
             words,
-            names: words.map(|word| self.decode.arm_name(word)),
+            names,
         }
     }
 
-    /// Executes the instruction at the pc exactly as the interpreter does, for code that runs in A32 state. Returns
-    /// false if its fetch faults; the code must leave then.
-    pub fn execute_next(&mut self) -> bool {
+    /// Executes the instruction at the pc exactly as the interpreter does, for code of an instruction set. Returns false
+    /// if its fetch faults; the code must leave then.
+    pub fn execute_next<const THUMB: bool>(&mut self) -> bool {
         let pc = self.pc;
         let entered = self.fetch.holds(pc)
-            || self.enter_hinted_line::<false>(pc)
-            || self.enter_line_or_fault(pc);
+            || self.enter_hinted_line::<THUMB>(pc)
+            || self.enter_line_or_fault(pc, THUMB);
         if entered {
-            self.execute_current(pc);
+            self.execute_current::<THUMB>(pc);
         }
         entered
     }
@@ -511,10 +584,16 @@ impl<B: Bus> Cpu<B> {
 
     /// Executes the instruction at `pc`, whose line was entered.
     #[inline(always)]
-    fn execute_current(&mut self, pc: u32) {
-        let op = self.current_op::<false>(pc);
-        self.pc = pc.wrapping_add(4);
-        self.r[15] = pc.wrapping_add(8);
+    fn execute_current<const THUMB: bool>(&mut self, pc: u32) {
+        let size = if THUMB { 2 } else { 4 };
+        let op = self.current_op::<THUMB>(pc);
+        self.pc = pc.wrapping_add(size);
+        self.r[15] = pc.wrapping_add(2 * size);
         self.execute_op(op);
     }
+}
+
+/// A half-word of a line.
+fn half(words: &[u32; 8], n: usize) -> u16 {
+    (words[n / 2] >> (16 * (n % 2))) as u16
 }

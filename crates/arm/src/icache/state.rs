@@ -15,10 +15,8 @@ impl<B: Bus> ICache<B> {
         let Filled { slot, thumb, .. } = self.filled[line];
         if !B::SHORTCUTS {
             self.words[line]
-        } else if thumb {
-            self.thumb_words[slot as usize]
         } else {
-            self.heads[slot as usize].words
+            self.slot_words(slot as usize, thumb)
         }
     }
 

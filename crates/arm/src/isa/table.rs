@@ -81,6 +81,11 @@ impl<B: Bus> DecodeTable<B> {
         self.arm_row(insn).map(|row| row.name)
     }
 
+    /// Name of the encoding of a Thumb instruction.
+    pub(crate) fn thumb_name(&self, half: u16) -> Option<&'static str> {
+        self.thumb_row(half).map(|row| row.name)
+    }
+
     #[inline]
     fn arm_row(&self, insn: u32) -> Option<&Candidate<B>> {
         let unconditional = usize::from(insn >> 28 == 15) << 12;
@@ -91,13 +96,16 @@ impl<B: Bus> DecodeTable<B> {
     /// Decodes a Thumb instruction.
     #[inline]
     pub(crate) fn thumb(&self, half: u16) -> Op<B> {
-        let insn = u32::from(half);
-        let (tables, core) = (&self.0, self.0.core);
-        let row = tables.thumb.find(usize::from(half >> 6), insn);
+        let (row, insn, core) = (self.thumb_row(half), u32::from(half), self.0.core);
         row.map_or_else(
             || thumb::undefined(insn, core),
             |row| (row.select)(insn, core),
         )
+    }
+
+    #[inline]
+    fn thumb_row(&self, half: u16) -> Option<&Candidate<B>> {
+        self.0.thumb.find(usize::from(half >> 6), u32::from(half))
     }
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared code that enters and leaves code, and that goes from line to line.
 
+use arm::engine::Set;
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
 use super::{
-    Assembler, CODE, CORE, EARLY_USES, ENTER, FLAGS, Fields, HEAD, HEADS, HINTS, LATE, LIMIT,
-    LINES, MARGIN, SCOREBOARD, STARTS, USES,
+    Assembler, CODE, CORE, EAX, ECX, EDX, ENTER, ESI, FLAGS, Fields, HEADS, HINTS, Head, LIMIT,
+    LINES, MARGIN, R14, SCOREBOARD,
 };
 
 /// Enters code, as a function of the host: see [`super::enter`].
@@ -43,8 +44,8 @@ pub fn enter(ops: &mut Assembler, f: Fields) -> usize {
 
 /// Goes to the line at `eax` while loaded words, the registers in `r9d`, are pending.
 pub fn chain_word(ops: &mut Assembler, f: Fields) -> usize {
-    let start = ops.offset().0;
-    count(ops);
+    let (start, uses) = (ops.offset().0, Head::of(f.set).uses);
+    count(ops, f);
     find_line(ops, f);
     dynasm!(ops
         ; .arch x64
@@ -53,8 +54,11 @@ pub fn chain_word(ops: &mut Assembler, f: Fields) -> usize {
     begin_line(ops, f);
     dynasm!(ops
         ; .arch x64
-        ; movzx ecx, WORD [rdi + rax * 2 + USES]
-        ; movzx eax, WORD [r8 + rax * 2 + f.entries as i32]
+        ; movzx ecx, WORD [rdi + rax * 2 + uses]
+    );
+    find_entry(ops, f);
+    dynasm!(ops
+        ; .arch x64
         ; add rdi, rax
         ; test ecx, r9d
         ; jnz >wait
@@ -75,7 +79,7 @@ pub fn chain_word(ops: &mut Assembler, f: Fields) -> usize {
 pub fn chain_next(ops: &mut Assembler, f: Fields) -> usize {
     let start = ops.offset().0;
     dynasm!(ops ; .arch x64 ; lea eax, [r14 + 32]);
-    count(ops);
+    count(ops, f);
     find_line(ops, f);
     dynasm!(ops
         ; .arch x64
@@ -83,7 +87,7 @@ pub fn chain_next(ops: &mut Assembler, f: Fields) -> usize {
         ; shl rdi, 4
         ; add rdi, [BYTE rbp + CODE]
         ; mov r14d, ecx
-        ; add rdi, HEAD
+        ; add rdi, Head::of(f.set).bytes
         ; ret
         ; out:
         ; xor r9d, r9d
@@ -95,7 +99,7 @@ pub fn chain_next(ops: &mut Assembler, f: Fields) -> usize {
 /// Goes to the line at `eax`.
 pub fn chain(ops: &mut Assembler, f: Fields) -> usize {
     let start = ops.offset().0;
-    count(ops);
+    count(ops, f);
     dynasm!(ops ; .arch x64 ; ->chain:);
     find_line(ops, f);
     dynasm!(ops
@@ -105,7 +109,10 @@ pub fn chain(ops: &mut Assembler, f: Fields) -> usize {
     begin_line(ops, f);
     dynasm!(ops
         ; .arch x64
-        ; movzx eax, WORD [r8 + rax * 2 + f.entries as i32]
+    );
+    find_entry(ops, f);
+    dynasm!(ops
+        ; .arch x64
         ; add rdi, rax
         ; ret
         ; out:
@@ -190,25 +197,27 @@ fn leave(ops: &mut Assembler, f: Fields) {
 
 /// As [`chain_word`], for results that are available one cycle later.
 pub fn chain_late(ops: &mut Assembler, f: Fields) -> usize {
-    let start = ops.offset().0;
-    count(ops);
+    let (start, head) = (ops.offset().0, Head::of(f.set));
+    count(ops, f);
     find_line(ops, f);
     dynasm!(ops
         ; .arch x64
         ; shl rdi, 4
         ; add rdi, [BYTE rbp + CODE]
-        ; and eax, 0x1c
-        ; shr eax, 2
+    );
+    number(ops, f);
+    dynasm!(ops
+        ; .arch x64
         ; xor esi, esi
-        ; movzx r8d, WORD [rdi + rax * 2 + USES]
+        ; movzx r8d, WORD [rdi + rax * 2 + head.uses]
         ; test r8d, r9d
         ; jnz >used
-        ; movzx r8d, BYTE [rdi + rax + LATE]
+        ; movzx r8d, BYTE [rdi + rax + head.late]
         ; cmp r8d, 3
         ; je >enter
         ; test r8d, r8d
         ; jz >unknown
-        ; movzx r10d, WORD [rdi + rax * 2 + EARLY_USES + 2]
+        ; movzx r10d, WORD [rdi + rax * 2 + head.early_uses + 2]
         ; test r10d, r9d
         ; jz >enter
         ; cmp r8d, 1
@@ -217,7 +226,7 @@ pub fn chain_late(ops: &mut Assembler, f: Fields) -> usize {
         ; jmp >enter
         ; used:
         // An instruction that needs the result early waits for two cycles, others for one.
-        ; movzx r8d, WORD [rdi + rax * 2 + EARLY_USES]
+        ; movzx r8d, WORD [rdi + rax * 2 + head.early_uses]
         ; test r8d, r9d
         ; setnz sil
         ; inc esi
@@ -225,14 +234,17 @@ pub fn chain_late(ops: &mut Assembler, f: Fields) -> usize {
         ; add r12, rsi
         ; add [rbx + f.interlock_cycles], rsi
         ; mov r14d, ecx
-        ; movzx ecx, BYTE [rdi + rax + STARTS]
+        ; movzx ecx, BYTE [rdi + rax + head.starts]
         ; sub r12, rcx
         ; sub r13, rax
         ; movzx eax, WORD [rdi + rax * 2]
         ; add rdi, rax
         ; ret
         ; unknown:
-        ; lea eax, [rcx + rax * 4]
+    );
+    address(ops, f, EAX, (ECX, EAX), 0);
+    dynasm!(ops
+        ; .arch x64
         ; out:
         ; add rsp, 8
     );
@@ -269,38 +281,78 @@ pub fn flags_in(ops: &mut Assembler, f: Fields) {
     );
 }
 
-/// Counts the cycles in `sil` and the instructions above them. Puts the last instruction's address + 8 into `edx`.
-pub fn count(ops: &mut Assembler) {
+/// Counts the cycles in `sil` and the instructions above them. Puts r15 of the last instruction into `edx`.
+pub fn count(ops: &mut Assembler, f: Fields) {
     dynasm!(ops
         ; .arch x64
         ; movzx ecx, sil
         ; add r12, rcx
         ; shr esi, 8
         ; add r13, rsi
-        ; lea edx, [r14 + rsi * 4 + 4]
+    );
+    address(ops, f, EDX, (R14, ESI), 1);
+}
+
+/// Puts an address into the register `to`: of the line in one register, the instruction with the number in another
+/// register, and some instructions more.
+// The assembler converts the number of a register, whatever its type is.
+#[allow(clippy::useless_conversion)]
+pub fn address(ops: &mut Assembler, f: Fields, to: u8, (line, number): (u8, u8), more: i32) {
+    let more = more * f.set.width() as i32;
+    match f.set {
+        Set::A32 => dynasm!(ops ; .arch x64 ; lea Rd(to), [Rq(line) + Rq(number) * 4 + more]),
+        Set::Thumb => dynasm!(ops ; .arch x64 ; lea Rd(to), [Rq(line) + Rq(number) * 2 + more]),
+    }
+}
+
+/// Makes the address in `eax` the number of the instruction within its line.
+pub fn number(ops: &mut Assembler, f: Fields) {
+    let width = f.set.width();
+    dynasm!(ops
+        ; .arch x64
+        ; and eax, BYTE 32 - width as i8
+        ; shr eax, width.trailing_zeros() as i8
     );
 }
 
 /// Begins the code `edi` of the line at `ecx`, whose slot has the head at `r8`, at the instruction at `eax`. Leaves the
 /// address of the code in `rdi` and the number of the instruction in `rax`.
 fn begin_line(ops: &mut Assembler, f: Fields) {
+    let starts = Head::of(f.set).starts;
     dynasm!(ops
         ; .arch x64
         ; shl rdi, 4
         ; add rdi, [BYTE rbp + CODE]
         ; mov r14d, ecx
-        ; and eax, 0x1c
-        ; shr eax, 2
-        ; movzx ecx, BYTE [r8 + rax + f.entry_cycles as i32]
+    );
+    number(ops, f);
+    match f.set {
+        Set::A32 => dynasm!(ops ; .arch x64 ; movzx ecx, BYTE [r8 + rax + f.entry_cycles as i32]),
+        Set::Thumb => dynasm!(ops ; .arch x64 ; movzx ecx, BYTE [rdi + rax + starts]),
+    }
+    dynasm!(ops
+        ; .arch x64
         ; sub r12, rcx
         ; sub r13, rax
     );
 }
 
+/// Puts the distance of the entry at instruction `rax` into `eax`.
+fn find_entry(ops: &mut Assembler, f: Fields) {
+    match f.set {
+        Set::A32 => dynasm!(ops ; .arch x64 ; movzx eax, WORD [r8 + rax * 2 + f.entries as i32]),
+        Set::Thumb => dynasm!(ops ; .arch x64 ; movzx eax, WORD [rdi + rax * 2]),
+    }
+}
+
 /// Finds the code of the line at `eax`, and makes it the current line. Leaves the name of the code in `rdi`, the
-/// address of the line in `ecx`, and the head of its slot in `r8`. Jumps to the next label `out` if there is none, or if the horizon is near. Changes
-/// neither `eax`, `edx` nor `r9`.
+/// address of the line in `ecx`, and the head of its slot in `r8`. Jumps to the next label `out` if there is no code, or
+/// if the horizon is near. Changes neither `eax`, `edx` nor `r9`.
 pub fn find_line(ops: &mut Assembler, f: Fields) {
+    let tag = match f.set {
+        Set::A32 => 1,
+        Set::Thumb => 3,
+    };
     dynasm!(ops
         ; .arch x64
         ; cmp r12, [BYTE rbp + LIMIT]
@@ -325,7 +377,7 @@ pub fn find_line(ops: &mut Assembler, f: Fields) {
         ; mov rdi, [BYTE rbp + HINTS]
         ; mov rsi, [rdi + rsi * 8]
         ; and ecx, -32
-        ; or ecx, 1
+        ; or ecx, BYTE tag
         ; or rcx, [rbx + f.generation]
         ; xor rcx, rsi
         ; shl rcx, 16

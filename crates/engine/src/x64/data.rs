@@ -2,7 +2,7 @@
 //! Data processing and multiplications.
 
 use arm::model::Multiplier;
-use dynasmrt::DynasmApi;
+use dynasmrt::{DynasmApi, DynasmLabelApi};
 
 use super::chain::flags_out;
 use super::line::{Line, asm};
@@ -26,7 +26,13 @@ impl Line<'_> {
                 n,
                 d,
             } => self.data(number, opcode, flags, operand, (n, d)),
-            Action::Multiply { m, s, add, d } => self.multiply(m, s, add, d),
+            Action::Multiply {
+                flags,
+                m,
+                s,
+                add,
+                d,
+            } => self.multiply(flags, (m, s), add, d),
             Action::MultiplyLong {
                 signed,
                 add,
@@ -79,7 +85,16 @@ impl Line<'_> {
                     asm!(self ; adc eax, eax ; shl eax, 8 ; or esi, eax);
                 }
             }
-            Operand::ByRegister(shift, m, s) => self.shift_by_register(number, shift, m, s),
+            Operand::ByRegister(shift, m, s) => {
+                self.get(EAX, number, m);
+                self.get(ECX, number, s);
+                asm!(self ; movzx ecx, cl);
+                if carry {
+                    self.shift_by_register_with_carry(shift);
+                } else {
+                    self.shift_by_register(shift);
+                }
+            }
         }
     }
 
@@ -108,10 +123,34 @@ impl Line<'_> {
         }
     }
 
-    fn shift_by_register(&mut self, number: usize, shift: Shift, m: usize, s: usize) {
-        self.get(EAX, number, m);
-        self.get(ECX, number, s);
-        asm!(self ; movzx ecx, cl);
+    /// Shifts `eax` by `ecx`, which is less than 256. Puts the result into `ecx`, and V and the carry into `esi`.
+    fn shift_by_register_with_carry(&mut self, shift: Shift) {
+        self.old_carry(true, true);
+        asm!(self ; test ecx, ecx ; jz >zero);
+        if shift != Shift::Rotate {
+            asm!(self ; mov edx, 63 ; cmp ecx, edx ; cmova ecx, edx);
+        }
+        // The carry is the bit above or below the result.
+        match shift {
+            Shift::Left => asm!(self ; shl rax, cl ; bt rax, 32),
+            Shift::Right => asm!(self ; add rax, rax ; shr rax, cl ; shr rax, 1),
+            Shift::Arithmetic => {
+                asm!(self ; movsxd rax, eax ; add rax, rax ; sar rax, cl ; sar rax, 1);
+            }
+            Shift::Rotate => asm!(self ; ror eax, cl ; bt eax, 31),
+        }
+        asm!(self
+            ; sbb edx, edx
+            ; and edx, C
+            ; and esi, V
+            ; or esi, edx
+            ; zero:
+            ; mov ecx, eax
+        );
+    }
+
+    /// Shifts `eax` by `ecx`, which is less than 256. Puts the result into `ecx`.
+    fn shift_by_register(&mut self, shift: Shift) {
         match shift {
             Shift::Left => asm!(self ; shl eax, cl ; cmp ecx, 32 ; sbb ecx, ecx ; and ecx, eax),
             Shift::Right => asm!(self ; shr eax, cl ; cmp ecx, 32 ; sbb ecx, ecx ; and ecx, eax),
@@ -204,16 +243,20 @@ impl Line<'_> {
         );
     }
 
-    fn multiply(&mut self, m: usize, s: usize, add: Option<usize>, d: usize) {
+    fn multiply(&mut self, flags: bool, (m, s): (usize, usize), add: Option<usize>, d: usize) {
         self.multiplier(s, true);
         asm!(self
-            ; mov eax, [BYTE rbx + self.r(m)]
-            ; imul eax, [BYTE rbx + self.r(s)]
+            ; mov edx, [BYTE rbx + self.r(m)]
+            ; imul edx, [BYTE rbx + self.r(s)]
         );
         if let Some(add) = add {
-            asm!(self ; add eax, [BYTE rbx + self.r(add)]);
+            asm!(self ; add edx, [BYTE rbx + self.r(add)]);
         }
-        asm!(self ; mov [BYTE rbx + self.r(d)], eax);
+        asm!(self ; mov [BYTE rbx + self.r(d)], edx);
+        if flags {
+            self.old_carry(true, true);
+            self.logical_flags();
+        }
     }
 
     fn multiply_long(

@@ -5,10 +5,10 @@ use std::mem::offset_of;
 
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
-use super::chain::{count, flags_in, flags_out};
+use super::chain::{address, count, flags_in, flags_out};
 use super::{
-    Assembler, DESCRIBED, Fields, LIMIT, LOAD, MARGIN, MOVED, SCOREBOARD, STEP, STORE, TIMED, TOLD,
-    TOLD_AT,
+    Assembler, DESCRIBED, EAX, ECX, EDX, ESI, Fields, LIMIT, LOAD, MARGIN, MOVED, R14, SCOREBOARD,
+    STEP, STORE, TIMED, TOLD, TOLD_AT,
 };
 use crate::action::Size;
 
@@ -40,7 +40,7 @@ const AFTER: i8 = offset_of!(Described, after) as i8;
 /// Goes to the line at `eax` while results are pending: the interpreter executes instructions until none is.
 pub fn chain_pending(ops: &mut Assembler, f: Fields) -> usize {
     let start = ops.offset().0;
-    count(ops);
+    count(ops, f);
     dynasm!(ops
         ; .arch x64
         ; ->pending_at:
@@ -93,9 +93,8 @@ pub fn chain_pending(ops: &mut Assembler, f: Fields) -> usize {
     start
 }
 
-/// Executes one instruction by the interpreter. `rdx` has the address of a [`Described`].
-pub fn step(ops: &mut Assembler, f: Fields) -> usize {
-    let start = ops.offset().0;
+/// Puts the state of the instruction that `rdx` describes into the core.
+fn describe(ops: &mut Assembler, f: Fields) {
     dynasm!(ops
         ; .arch x64
         ; movzx eax, BYTE [BYTE rdx + START]
@@ -109,6 +108,12 @@ pub fn step(ops: &mut Assembler, f: Fields) -> usize {
     );
     told(ops, f);
     flags_out(ops, f);
+}
+
+/// Executes one instruction by the interpreter. `rdx` has the address of a [`Described`].
+pub fn step(ops: &mut Assembler, f: Fields) -> usize {
+    let start = ops.offset().0;
+    describe(ops, f);
     dynasm!(ops
         ; .arch x64
         ; mov rdi, rbx
@@ -126,7 +131,10 @@ pub fn step(ops: &mut Assembler, f: Fields) -> usize {
         ; mov rax, [rbx + f.interlock]
         ; cmp rax, [BYTE rdx + AFTER]
         ; jne >elsewhere
-        ; lea esi, [r14 + rcx * 4 + 4]
+    );
+    address(ops, f, ESI, (R14, ECX), 1);
+    dynasm!(ops
+        ; .arch x64
         ; cmp esi, [rbx + f.pc]
         ; jne >elsewhere
         ; mov esi, [rbx + f.line_pc]
@@ -159,7 +167,10 @@ fn told(ops: &mut Assembler, f: Fields) {
         ; .arch x64
         ; movzx eax, BYTE [BYTE rdx + NUMBER]
         ; lea rcx, [r13 + rax]
-        ; lea eax, [r14 + rax * 4]
+    );
+    address(ops, f, EAX, (R14, EAX), 0);
+    dynasm!(ops
+        ; .arch x64
         ; mov [rbx + f.pc], eax
         ; mov [BYTE rbp + DESCRIBED], rdx
         ; cmp rcx, [rbp + TOLD_AT]
@@ -240,9 +251,12 @@ fn before_access(ops: &mut Assembler, f: Fields) {
         ; mov [rbx + f.cycles], r12
         ; shr esi, 8
         ; movzx ecx, sil
-        ; lea edx, [r14 + rcx * 4 + 4]
+    );
+    address(ops, f, EDX, (R14, ECX), 1);
+    dynasm!(ops
+        ; .arch x64
         ; mov [rbx + f.pc], edx
-        ; add edx, 4
+        ; add edx, f.set.width() as i32
         ; mov [BYTE rbx + f.r(15)], edx
         ; mov esi, eax
     );

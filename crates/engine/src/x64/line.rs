@@ -5,17 +5,13 @@
 //! `r12` and `r13` lag behind: they change only where the code leaves the line, by amounts that the plan knows. An
 //! entry at a later instruction subtracts what the instructions before it would have added.
 
-use arm::engine::{Entries, Pending};
+use arm::engine::{Entries, Pending, Set};
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 
 use super::interpret::{Described, Timed};
-use super::{Assembler, FLAGS, Fields, LIMIT, Stubs, TOLD, TOLD_AT};
+use super::{Assembler, FLAGS, Fields, Head, LIMIT, Stubs, TOLD, TOLD_AT};
 use crate::action::{ALWAYS, Action, Index};
 use crate::plan::{Plan, Step};
-
-/// Bytes before the first instruction: the distance of the entry for each instruction, the cycles before it, what becomes
-/// of a late result, the registers that it uses, and those that it uses early.
-const HEAD: usize = super::HEAD as usize;
 
 /// Bytes of the code that calls the interpreter for an instruction.
 const CALL: usize = 48;
@@ -29,9 +25,9 @@ pub struct Line<'a> {
     /// Address of the code.
     at: usize,
     /// Start of each instruction, and of what follows the last.
-    starts: [DynamicLabel; 9],
+    starts: Vec<DynamicLabel>,
     /// Start of each instruction behind its wait.
-    waited: [DynamicLabel; 8],
+    waited: Vec<DynamicLabel>,
     /// Address of the calls of the interpreter.
     calls_at: usize,
     /// Calls of the interpreter.
@@ -52,9 +48,11 @@ pub struct Made {
 /// Makes the code of a line, for the two parts of the memory, whose next addresses are `ends`.
 pub fn make(plan: &Plan, fields: &Fields, stubs: Stubs, ends: [usize; 2]) -> Made {
     let mut ops = Assembler::new(ends[0]);
-    ops.extend([0; HEAD]);
-    let starts = [(); 9].map(|()| ops.new_dynamic_label());
-    let waited = [(); 8].map(|()| ops.new_dynamic_label());
+    let count = plan.steps.len();
+    let head_bytes = Head::of(plan.set).bytes as usize;
+    ops.extend(vec![0; head_bytes]);
+    let starts = (0..=count).map(|_| ops.new_dynamic_label()).collect();
+    let waited = (0..count).map(|_| ops.new_dynamic_label()).collect();
     let mut line = Line {
         ops,
         f: *fields,
@@ -67,11 +65,11 @@ pub fn make(plan: &Plan, fields: &Fields, stubs: Stubs, ends: [usize; 2]) -> Mad
         calls: Vec::new(),
         calls_bytes: 0,
     };
-    let mut offsets = [0; 9];
-    let mut entries = Entries::NONE;
+    let mut offsets = Vec::with_capacity(count + 1);
+    let mut entries = Vec::with_capacity(count);
     for (number, step) in plan.steps.iter().enumerate() {
         let start = line.starts[number];
-        offsets[number] = line.ops.offset().0;
+        offsets.push(line.ops.offset().0);
         dynasm!(line.ops ; .arch x64 ; =>start);
         // The instruction waits for something in its place, but an entry from elsewhere does not.
         if step.stall > 0 {
@@ -79,24 +77,22 @@ pub fn make(plan: &Plan, fields: &Fields, stubs: Stubs, ends: [usize; 2]) -> Mad
         }
         let waited = line.waited[number];
         asm!(line ; =>waited);
-        entries.at[number] = line.offset();
-        entries.cycles[number] = step.start + step.stall;
+        entries.push((line.offset(), step.start + step.stall));
         line.step(number, step);
     }
-    offsets[8] = line.ops.offset().0;
+    offsets.push(line.ops.offset().0);
     line.end();
     for (number, step) in plan.steps.iter().enumerate() {
         // The instruction waits for something in its place, but an entry from elsewhere does not.
         if !step.is_entry() {
-            entries.at[number] = line.offset();
-            entries.cycles[number] = step.start;
+            entries[number] = (line.offset(), step.start);
             line.enter_fresh(number, step);
         }
     }
-    let mut head = Vec::with_capacity(HEAD);
-    head.extend(entries.at.iter().flat_map(|at| at.to_le_bytes()));
-    head.extend(entries.cycles);
-    head.extend((0..8).map(|n| plan.late(n) as u8));
+    let mut head = Vec::with_capacity(head_bytes);
+    head.extend(entries.iter().flat_map(|(at, _)| at.to_le_bytes()));
+    head.extend(entries.iter().map(|(_, cycles)| cycles));
+    head.extend((0..count).map(|n| plan.late(n) as u8));
     head.extend(plan.steps.iter().flat_map(|step| step.uses.to_le_bytes()));
     head.extend(
         plan.steps
@@ -105,11 +101,15 @@ pub fn make(plan: &Plan, fields: &Fields, stubs: Stubs, ends: [usize; 2]) -> Mad
     );
     let calls = line.calls(ends, &offsets);
     let mut code = line.ops.finalize().expect("every label has an address");
-    code[..HEAD].copy_from_slice(&head);
+    code[..head_bytes].copy_from_slice(&head);
+    let mut first = Entries::NONE;
+    for (n, (at, cycles)) in entries.iter().take(8).enumerate() {
+        (first.at[n], first.cycles[n]) = (*at, *cycles);
+    }
     Made {
         hot: code,
         cold: calls,
-        entries,
+        entries: first,
     }
 }
 
@@ -140,8 +140,13 @@ impl Line<'_> {
     }
 
     /// The value of r15 in an instruction, as a distance from the start of the line.
-    fn pc(number: usize) -> i8 {
-        4 * number as i8 + 8
+    fn pc(&self, number: usize) -> i8 {
+        (self.width() * (number + 2)) as i8
+    }
+
+    /// Bytes of an instruction.
+    fn width(&self) -> usize {
+        self.f.set.width()
     }
 
     /// The entry at an instruction for which the plan has pending results, while nothing is pending.
@@ -180,14 +185,17 @@ impl Line<'_> {
 
     /// Goes on after the last instruction.
     fn end(&mut self) {
-        let (start, plan) = (self.starts[8], self.plan);
+        let plan = self.plan;
+        let count = plan.steps.len();
+        let start = self.starts[count];
         asm!(self ; =>start);
         if plan.after == Pending::NONE {
             let (cycles, chain) = (i32::from(plan.cycles), self.stubs.chain_next);
-            asm!(self ; mov esi, DWORD 0x800 + cycles ; call extern chain ; jmp rdi);
+            let counts = count as i32 * 0x100 + cycles;
+            asm!(self ; mov esi, DWORD counts ; call extern chain ; jmp rdi);
         } else {
             asm!(self ; lea eax, [BYTE r14 + 32]);
-            self.go(plan.cycles, 8, plan.after.bits());
+            self.go(plan.cycles, count, plan.after.bits());
         }
     }
 
@@ -251,7 +259,7 @@ impl Line<'_> {
     }
 
     /// The calls of the interpreter. `offsets` has the place of each instruction.
-    fn calls(&mut self, ends: [usize; 2], offsets: &[usize; 9]) -> Vec<u8> {
+    fn calls(&mut self, ends: [usize; 2], offsets: &[usize]) -> Vec<u8> {
         let mut calls = Assembler::new(ends[1]);
         for call in core::mem::take(&mut self.calls) {
             let Call { number, step, .. } = call;
@@ -341,6 +349,7 @@ impl Line<'_> {
             | Action::MultiplyLong { .. }
             | Action::CountZeros { .. }
             | Action::Status { .. }
+            | Action::Call { .. }
             | Action::Branch { .. } => false,
             Action::Jump { exchange, .. } => exchange,
             _ => true,
@@ -366,14 +375,17 @@ impl Line<'_> {
                 link,
             } => {
                 asm!(self ; mov eax, [BYTE rbx + self.r(register)]);
-                if exchange {
-                    asm!(self ; test al, 1 ; jnz extern slow);
+                // The interpreter changes the instruction set.
+                match self.f.set {
+                    _ if !exchange => {}
+                    Set::A32 => asm!(self ; test al, 1 ; jnz extern slow),
+                    Set::Thumb => asm!(self ; test al, 1 ; jz extern slow),
                 }
-                asm!(self ; and eax, -4);
-                if link {
-                    self.link(number);
-                }
-                self.leave(number, step);
+                self.jump_to(number, step, link);
+            }
+            Action::Call { offset } => {
+                asm!(self ; mov eax, [BYTE rbx + self.r(14)] ; add eax, offset as i32);
+                self.jump_to(number, step, true);
             }
             _ if may_be_slow => self.access_memory(number, step, slow),
             _ => self.compute(number, step.action),
@@ -391,9 +403,21 @@ impl Line<'_> {
         self.go(step.start + step.stall + step.leaving, number + 1, 0);
     }
 
+    /// Jumps to the address in `eax`, without its low bits.
+    fn jump_to(&mut self, number: usize, step: &Step, link: bool) {
+        asm!(self ; and eax, BYTE -(self.width() as i8));
+        if link {
+            self.link(number);
+        }
+        self.leave(number, step);
+    }
+
+    /// Puts the return address into r14. In Thumb state, its bit 0 is set.
     fn link(&mut self, number: usize) {
+        let thumb = i8::from(self.f.set == Set::Thumb);
+        let next = (self.width() * (number + 1)) as i8 + thumb;
         asm!(self
-            ; lea ecx, [BYTE r14 + Self::pc(number) - 4]
+            ; lea ecx, [BYTE r14 + next]
             ; mov [BYTE rbx + self.r(14)], ecx
         );
     }
@@ -402,8 +426,9 @@ impl Line<'_> {
         if link {
             self.link(number);
         }
-        if (0..32).contains(&distance) && self.plan.steps[distance as usize / 4].is_entry() {
-            self.branch_within(number, step, distance as usize / 4);
+        let to = distance as usize / self.width();
+        if (0..32).contains(&distance) && self.plan.steps[to].is_entry() {
+            self.branch_within(number, step, to);
         }
         asm!(self ; lea eax, [r14 + distance]);
         self.leave(number, step);
@@ -419,7 +444,7 @@ impl Line<'_> {
     ) {
         let missed = self.ops.new_dynamic_label();
         let [taken, not_taken] = [self.stubs.taken, self.stubs.not_taken];
-        let at = 4 * number as i8 + 1;
+        let at = (self.width() * number) as i8 + 1;
         self.condition(step.condition, missed);
         asm!(self ; lea eax, [BYTE r14 + at] ; call extern taken);
         if pending != Pending::NONE {
@@ -443,7 +468,7 @@ impl Line<'_> {
         asm!(self ; lea eax, [BYTE r14 + at] ; call extern not_taken);
         if pending != Pending::NONE {
             // After a wrong prediction, nothing is pending, but the plan has something.
-            let on = 4 * number as i8 + 4;
+            let on = (self.width() * (number + 1)) as i8;
             asm!(self ; jnc >on ; lea eax, [BYTE r14 + on]);
             self.go(step.start + step.stall + step.failing, number + 1, 0);
             asm!(self ; on:);
@@ -453,7 +478,7 @@ impl Line<'_> {
     /// Goes on after an instruction whose condition passed, while other results are pending than the plan has.
     fn go_on_apart(&mut self, number: usize, step: &Step, pending: Pending) {
         let Some(entry) = self.plan.entry(number + 1, pending) else {
-            let on = 4 * number as i8 + 4;
+            let on = (self.width() * (number + 1)) as i8;
             asm!(self ; lea eax, [BYTE r14 + on]);
             return self.go(
                 step.start + step.stall + step.cycles,
@@ -518,7 +543,7 @@ impl Line<'_> {
     #[allow(clippy::useless_conversion)]
     pub fn get(&mut self, host: u8, number: usize, register: usize) {
         if register == 15 {
-            asm!(self ; lea Rd(host), [BYTE r14 + Self::pc(number)]);
+            asm!(self ; lea Rd(host), [BYTE r14 + self.pc(number)]);
         } else {
             asm!(self ; mov Rd(host), [BYTE rbx + self.r(register)]);
         }

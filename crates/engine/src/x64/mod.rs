@@ -26,7 +26,7 @@ mod transfer;
 use std::mem::offset_of;
 use std::sync::Arc;
 
-use arm::engine::{Entries, Head, Layout, Tables};
+use arm::engine::{Entries, Layout, Set, SlotHead, Tables};
 use dynasmrt::VecAssembler;
 
 use crate::action::Size;
@@ -46,7 +46,7 @@ pub struct Frame {
     /// Address of the code memory.
     code: *const u8,
     hints: *const u64,
-    heads: *const Head,
+    heads: *const SlotHead,
     tags: *mut u32,
     lines: *mut [u32; 8],
     /// Address of the core + [`BIAS`].
@@ -145,20 +145,41 @@ const BRANCHES: i32 = offset_of!(Frame, branches) as i32;
 const EAX: u8 = 0;
 const ECX: u8 = 1;
 const EDX: u8 = 2;
+const ESI: u8 = 6;
+const R14: u8 = 14;
 
 /// Cycles by which the horizon must be away when a line begins.
 const MARGIN: i32 = arm::Cpu::<board::bus::SystemBus>::MARGIN as i32;
 
-/// Offsets within a line's code of the cycles before each instruction, of its [`crate::plan::Late`], of the registers that
-/// it uses, and of those that it uses early. The distances of the instructions come first.
-const STARTS: i32 = 16;
-const LATE: i32 = 24;
-const USES: i32 = 32;
-const EARLY_USES: i32 = 48;
-/// Bytes before the code of the first instruction.
-const HEAD: i32 = 64;
+/// Offsets within a line's code. The distances of the instructions come first.
+#[derive(Clone, Copy)]
+struct Head {
+    /// Cycles before each instruction.
+    starts: i32,
+    /// [`crate::plan::Late`] of each instruction.
+    late: i32,
+    /// Registers that each instruction uses.
+    uses: i32,
+    /// Those of them that it uses early.
+    early_uses: i32,
+    /// Code of the first instruction.
+    bytes: i32,
+}
 
-/// Addresses of shared code.
+impl Head {
+    const fn of(set: Set) -> Head {
+        let instructions = set.instructions() as i32;
+        Head {
+            starts: 2 * instructions,
+            late: 3 * instructions,
+            uses: 4 * instructions,
+            early_uses: 6 * instructions,
+            bytes: 8 * instructions,
+        }
+    }
+}
+
+/// Addresses of the code that all lines of an instruction set share.
 #[derive(Clone, Copy)]
 pub struct Stubs {
     /// Enters the code of a line: see [`enter`].
@@ -201,7 +222,7 @@ pub struct Stubs {
 }
 
 impl Stubs {
-    /// Puts the shared code at the start of the memory. Returns `None` if it has no room.
+    /// Puts the shared code of an instruction set into the memory. Returns `None` if it has no room.
     fn make(memory: &CodeMemory, f: Fields) -> Option<Stubs> {
         let [start, _] = memory.ends();
         let mut ops = Assembler::new(start);
@@ -265,8 +286,9 @@ impl Stubs {
 ///
 /// # Safety
 ///
-/// `frame` and the core that it names must be valid, and `stubs` and `name` of the code memory that it names.
-pub unsafe fn enter(stubs: Stubs, frame: &mut Frame, name: u32) -> u64 {
+/// `frame` and the core that it names must be valid. `stubs` and `name` must be of the code memory that it names, and of
+/// the core's instruction set.
+pub unsafe fn enter(stubs: &Stubs, frame: &mut Frame, name: u32) -> u64 {
     // SAFETY: `Stubs::enter` is the address of a function of this type.
     let enter: extern "sysv64" fn(*mut Frame, u32) -> u64 =
         unsafe { core::mem::transmute(stubs.enter) };
@@ -276,13 +298,14 @@ pub unsafe fn enter(stubs: Stubs, frame: &mut Frame, name: u32) -> u64 {
 /// Makes the code of lines for one memory and layout of the core.
 pub struct Maker {
     memory: Arc<CodeMemory>,
-    fields: Fields,
-    stubs: Stubs,
+    fields: [Fields; 2],
+    stubs: [Stubs; 2],
 }
 
-/// Distances of the core's fields from `rbx`.
+/// Instruction set of code, and distances of the core's fields from `rbx`.
 #[derive(Clone, Copy)]
 struct Fields {
+    set: Set,
     registers: i32,
     cycles: i32,
     horizon: i32,
@@ -311,9 +334,10 @@ struct Fields {
 }
 
 impl Fields {
-    fn new(layout: &Layout) -> Fields {
+    fn new(layout: &Layout, set: Set) -> Fields {
         let from_rbx = |offset: usize| offset as i32 - BIAS;
         Fields {
+            set,
             registers: from_rbx(layout.registers),
             cycles: from_rbx(layout.cycles),
             horizon: from_rbx(layout.horizon),
@@ -365,12 +389,15 @@ impl Fields {
 impl Maker {
     /// Makes the maker, and puts the code that all lines share into the memory.
     pub fn new(memory: Arc<CodeMemory>, layout: &Layout) -> Option<Maker> {
-        let fields = Fields::new(layout);
+        let fields = [Set::A32, Set::Thumb].map(|set| Fields::new(layout, set));
         assert!(
-            fields.are_near(),
+            fields[0].are_near(),
             "the core's first fields are its registers, clock and flags"
         );
-        let stubs = Stubs::make(&memory, fields)?;
+        let stubs = [
+            Stubs::make(&memory, fields[0])?,
+            Stubs::make(&memory, fields[1])?,
+        ];
         Some(Maker {
             memory,
             fields,
@@ -378,14 +405,16 @@ impl Maker {
         })
     }
 
-    /// The shared code.
-    pub fn stubs(&self) -> Stubs {
+    /// The shared code of each instruction set.
+    pub fn stubs(&self) -> [Stubs; 2] {
         self.stubs
     }
 
     /// Makes the code of a line. Returns its name and its entries, or `None` if the memory is full.
     pub fn make(&self, plan: &Plan) -> Option<(u32, Entries)> {
-        let made = line::make(plan, &self.fields, self.stubs, self.memory.ends());
+        let set = plan.set as usize;
+        let (fields, stubs) = (&self.fields[set], self.stubs[set]);
+        let made = line::make(plan, fields, stubs, self.memory.ends());
         let name = self.memory.append(&made.hot, &made.cold)?;
         Some((name, made.entries))
     }

@@ -3,14 +3,14 @@
 
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
-use super::chain::{count, find_line};
-use super::{Assembler, BRANCHES, CODE, Fields, LATE, STARTS, TOLD, TOLD_AT, USES};
+use super::chain::{address, count, find_line, number};
+use super::{Assembler, BRANCHES, CODE, EAX, ECX, Fields, Head, TOLD, TOLD_AT};
 use crate::plan::{Late, MISPREDICTED};
 
 /// Goes to the line at `eax` while the results in `r9` are pending: see [`crate::beside`].
 pub fn chain_soon(ops: &mut Assembler, f: Fields) -> usize {
-    let start = ops.offset().0;
-    count(ops);
+    let (start, head) = (ops.offset().0, Head::of(f.set));
+    count(ops, f);
     dynasm!(ops ; .arch x64 ; ->soon:);
     find_line(ops, f);
     dynasm!(ops
@@ -18,22 +18,24 @@ pub fn chain_soon(ops: &mut Assembler, f: Fields) -> usize {
         ; ->begin_soon:
         ; shl rdi, 4
         ; add rdi, [BYTE rbp + CODE]
-        ; and eax, 0x1c
-        ; shr eax, 2
+    );
+    number(ops, f);
+    dynasm!(ops
+        ; .arch x64
         ; xor esi, esi
-        ; movzx r8d, WORD [rdi + rax * 2 + USES]
+        ; movzx r8d, WORD [rdi + rax * 2 + head.uses]
         ; mov r10, r9
         ; shr r10, 32
         ; test r8d, r10d
         ; jnz >used
         ; shr r10d, 16
         ; jz >enter
-        ; movzx r11d, BYTE [rdi + rax + LATE]
+        ; movzx r11d, BYTE [rdi + rax + head.late]
         ; cmp r11d, Late::Over as i32
         ; je >told
         ; test r11d, r11d
         ; jz >unknown
-        ; movzx r8d, WORD [rdi + rax * 2 + USES + 2]
+        ; movzx r8d, WORD [rdi + rax * 2 + head.uses + 2]
         ; test r8d, r10d
         ; jz >told
         ; cmp r11d, Late::Waits as i32
@@ -52,7 +54,10 @@ pub fn chain_soon(ops: &mut Assembler, f: Fields) -> usize {
     dynasm!(ops
         ; .arch x64
         ; unknown:
-        ; lea eax, [rcx + rax * 4]
+    );
+    address(ops, f, EAX, (ECX, EAX), 0);
+    dynasm!(ops
+        ; .arch x64
         ; add rsp, 8
         ; mov [rbx + f.interlock], r9
         ; jmp ->pending_at
@@ -65,6 +70,7 @@ pub fn chain_soon(ops: &mut Assembler, f: Fields) -> usize {
 /// Enters the code `rdi` at the instruction `rax`, after a wait of `rsi` cycles. At the label `told`, the interpreter gets
 /// to know what is pending.
 fn enter(ops: &mut Assembler, f: Fields) {
+    let starts = Head::of(f.set).starts;
     dynasm!(ops
         ; .arch x64
         ; told:
@@ -74,7 +80,7 @@ fn enter(ops: &mut Assembler, f: Fields) {
         ; add r12, rsi
         ; add [rbx + f.interlock_cycles], rsi
         ; mov r14d, ecx
-        ; movzx ecx, BYTE [rdi + rax + STARTS]
+        ; movzx ecx, BYTE [rdi + rax + starts]
         ; sub r12, rcx
         ; sub r13, rax
         ; movzx eax, WORD [rdi + rax * 2]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loads and stores.
 
+use arm::engine::Set;
 use dynasmrt::{DynasmApi, DynasmLabelApi};
 
 use super::EAX;
@@ -150,7 +151,12 @@ impl Line<'_> {
         self.access(self.stubs.load_block, slow);
         if list >> 15 != 0 {
             let last = 4 * (count as i8 - 1);
-            asm!(self ; mov r9d, [BYTE rdx + last] ; test r9b, 3 ; jnz extern slow);
+            asm!(self ; mov r9d, [BYTE rdx + last]);
+            // The interpreter changes the instruction set. In Thumb state, bit 0 is set in any case.
+            match self.f.set {
+                Set::A32 => asm!(self ; test r9b, 3 ; jnz extern slow),
+                Set::Thumb => asm!(self ; test r9b, 1 ; jz extern slow ; dec r9d),
+            }
         }
         for (n, register) in registers(list & 0x7fff).enumerate() {
             asm!(self

@@ -12,7 +12,7 @@ use arm::model::{ARM920T, ARM926EJS, Core, IXP42X};
 use arm::{Config, CostTable, Cpu, Exit, Saved, State};
 
 use crate::program::hot::{Mix, program, straight};
-use crate::program::{COST, Ram, Random, describe, saved};
+use crate::program::{COST, Ram, Random, describe, saved, thumb};
 
 const WORDS: usize = 1500;
 const ROUNDS: u32 = 40;
@@ -46,11 +46,11 @@ fn both(one: &mut Cpu<Ram>, other: &mut Cpu<Ram>, limit: u64, place: &str) -> Ex
     let mut c = before.clone();
     c.set_engine(None);
     while c.cycles() < limit {
-        trace.push((c.pc(), c.cycles()));
+        trace.push((c.pc(), c.cycles(), c.cpsr() & 0x20 != 0));
         c.step();
     }
     let mut first = limit;
-    for (_, cycles) in &trace {
+    for (_, cycles, _) in &trace {
         let (mut x, mut y) = (before.clone(), b.clone());
         x.run(*cycles);
         y.run(*cycles);
@@ -64,9 +64,9 @@ fn both(one: &mut Cpu<Ram>, other: &mut Cpu<Ram>, limit: u64, place: &str) -> Ex
         }
     }
     println!("differs first with limit {first}");
-    for (pc, cycles) in trace
+    for (pc, cycles, thumb) in trace
         .iter()
-        .filter(|(_, cycles)| *cycles + 60 > first && *cycles < first + 10)
+        .filter(|(_, cycles, _)| *cycles + 60 > first && *cycles < first + 10)
     {
         let word: u32 = (0..4)
             .map(|n| {
@@ -76,7 +76,10 @@ fn both(one: &mut Cpu<Ram>, other: &mut Cpu<Ram>, limit: u64, place: &str) -> Ex
             .sum();
         println!(
             "  {cycles:8} {pc:08x} {word:08x} {}",
-            arm::isa::disassemble(word, *pc)
+            match thumb {
+                true => arm::isa::disassemble_thumb(word as u16, *pc),
+                false => arm::isa::disassemble(word, *pc),
+            }
         );
     }
     let _ = &mut a;
@@ -104,7 +107,10 @@ fn run(core: &'static Core, seed: u64, mix: Mix) -> u64 {
     for _ in 0..4 {
         random.next();
     }
-    let code = program(&mut random, WORDS, mix);
+    let code = match mix.thumb {
+        true => thumb::program(&mut random, WORDS, mix),
+        false => program(&mut random, WORDS, mix),
+    };
     let ram = Ram::with(&code, &mut random);
     let mut one = machine(core, ram, &mut random);
     let mut other = one.clone();
@@ -120,12 +126,15 @@ fn run(core: &'static Core, seed: u64, mix: Mix) -> u64 {
         let align = mix.rare && random.below(3) == 0;
         let section =
             [0, 0, 0, 1, 2, 4, 5][random.below(if mix.pages { 7 } else { 1 }) as usize] << 20;
-        let pc = 0x1_0000 + 4 * random.below(WORDS as u64 - 100) as u32;
+        let mut pc = 0x1_0000 + 4 * random.below(WORDS as u64 - 100) as u32;
+        if mix.thumb {
+            pc += 2 * random.below(2) as u32;
+        }
         for cpu in [&mut one, &mut other] {
             if align {
                 cpu.set_cpsr(0xd3);
             }
-            cpu.set_cpsr(mode);
+            cpu.set_cpsr(mode | u32::from(mix.thumb) << 5);
             for (n, value) in registers.iter().enumerate() {
                 cpu.set_register(n, *value);
             }
@@ -186,112 +195,119 @@ fn run_all(core: &'static Core, mix: Mix) {
     );
 }
 
-#[test]
-fn pending_results_of_the_arm926ej_s() {
-    run_all(
-        &ARM926EJS,
-        Mix {
-            late: true,
-            rare: false,
-            pages: false,
-        },
-    );
+/// Loads of less than a word at the end of lines.
+const PENDING: Mix = Mix {
+    late: true,
+    rare: false,
+    pages: false,
+    thumb: false,
+};
+const LOOPS: Mix = Mix {
+    late: false,
+    rare: false,
+    pages: true,
+    thumb: false,
+};
+/// Other modes, address spaces, and changes of the code.
+const RARE: Mix = Mix {
+    late: false,
+    rare: true,
+    pages: true,
+    thumb: false,
+};
+
+const fn in_thumb(mix: Mix) -> Mix {
+    Mix { thumb: true, ..mix }
 }
 
 #[test]
-fn pending_results_of_the_arm920t() {
-    run_all(
-        &ARM920T,
-        Mix {
-            late: true,
-            rare: false,
-            pages: false,
-        },
-    );
+fn pending_results_of_the_arm926ej_s() {
+    run_all(&ARM926EJS, PENDING);
+}
+
+#[test]
+fn pending_results_of_the_arm926ej_s_in_thumb_state() {
+    run_all(&ARM926EJS, in_thumb(PENDING));
 }
 
 #[test]
 fn loops_of_the_arm926ej_s() {
-    run_all(
-        &ARM926EJS,
-        Mix {
-            late: false,
-            rare: false,
-            pages: true,
-        },
-    );
+    run_all(&ARM926EJS, LOOPS);
 }
 
 #[test]
-fn loops_of_the_arm920t() {
-    run_all(
-        &ARM920T,
-        Mix {
-            late: false,
-            rare: false,
-            pages: true,
-        },
-    );
+fn loops_of_the_arm926ej_s_in_thumb_state() {
+    run_all(&ARM926EJS, in_thumb(LOOPS));
 }
 
 #[test]
 fn rare_things_of_the_arm926ej_s() {
-    run_all(
-        &ARM926EJS,
-        Mix {
-            late: false,
-            rare: true,
-            pages: true,
-        },
-    );
+    run_all(&ARM926EJS, RARE);
+}
+
+#[test]
+fn rare_things_of_the_arm926ej_s_in_thumb_state() {
+    run_all(&ARM926EJS, in_thumb(RARE));
+}
+
+#[test]
+fn pending_results_of_the_arm920t() {
+    run_all(&ARM920T, PENDING);
+}
+
+#[test]
+fn pending_results_of_the_arm920t_in_thumb_state() {
+    run_all(&ARM920T, in_thumb(PENDING));
+}
+
+#[test]
+fn loops_of_the_arm920t() {
+    run_all(&ARM920T, LOOPS);
+}
+
+#[test]
+fn loops_of_the_arm920t_in_thumb_state() {
+    run_all(&ARM920T, in_thumb(LOOPS));
 }
 
 #[test]
 fn rare_things_of_the_arm920t() {
-    run_all(
-        &ARM920T,
-        Mix {
-            late: false,
-            rare: true,
-            pages: true,
-        },
-    );
+    run_all(&ARM920T, RARE);
+}
+
+#[test]
+fn rare_things_of_the_arm920t_in_thumb_state() {
+    run_all(&ARM920T, in_thumb(RARE));
 }
 
 #[test]
 fn pending_results_of_the_xscale() {
-    run_all(
-        &IXP42X,
-        Mix {
-            late: true,
-            rare: false,
-            pages: false,
-        },
-    );
+    run_all(&IXP42X, PENDING);
+}
+
+#[test]
+fn pending_results_of_the_xscale_in_thumb_state() {
+    run_all(&IXP42X, in_thumb(PENDING));
 }
 
 #[test]
 fn loops_of_the_xscale() {
-    run_all(
-        &IXP42X,
-        Mix {
-            late: false,
-            rare: false,
-            pages: true,
-        },
-    );
+    run_all(&IXP42X, LOOPS);
+}
+
+#[test]
+fn loops_of_the_xscale_in_thumb_state() {
+    run_all(&IXP42X, in_thumb(LOOPS));
 }
 
 #[test]
 fn rare_things_of_the_xscale() {
-    run_all(
-        &IXP42X,
-        Mix {
-            late: false,
-            rare: true,
-            pages: true,
-        },
-    );
+    run_all(&IXP42X, RARE);
+}
+
+#[test]
+fn rare_things_of_the_xscale_in_thumb_state() {
+    run_all(&IXP42X, in_thumb(RARE));
 }
 
 /// Runs a loop of these words, which begins at the start of a line, some times. r0 to r7 point to data.

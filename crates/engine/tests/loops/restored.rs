@@ -20,6 +20,7 @@ fn restored(core: &'static Core) {
                 late: n % 2 == 0,
                 rare: n > 3,
                 pages: n > 1,
+                thumb: false,
             },
         );
         let ram = Ram::with(&code, &mut random);

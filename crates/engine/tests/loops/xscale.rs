@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What only XScale has: branch prediction, the accumulator, locked and preloaded lines, the mini data cache.
+//! What only XScale has: branch prediction, the accumulator, locked and preloaded lines. No page here uses the mini data
+//! cache.
 
 use super::*;
 

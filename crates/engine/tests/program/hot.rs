@@ -17,6 +17,8 @@ pub struct Mix {
     pub rare: bool,
     /// Pages of all kinds.
     pub pages: bool,
+    /// Thumb state, for `thumb.rs`.
+    pub thumb: bool,
 }
 
 pub(super) struct Maker<'a> {
@@ -33,6 +35,7 @@ pub fn straight(random: &mut Random, words: usize) -> Vec<u32> {
         late: true,
         rare: false,
         pages: false,
+        thumb: false,
     };
     let mut maker = Maker {
         random,

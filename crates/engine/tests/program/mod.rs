@@ -7,6 +7,7 @@ use arm::{BurstTime, Bus, BusError, CostTable, Cpu, Pa, Signals, State, Width};
 
 pub mod hot;
 mod rare;
+pub mod thumb;
 
 /// Bytes of memory. It is repeated up to 1 MB.
 const SIZE: u32 = 1 << 18;
@@ -83,10 +84,13 @@ pub struct Ram {
 arm::state!(Ram: words, next, until);
 
 impl Ram {
-    /// Returns memory with the program of a seed.
-    pub fn new(seed: u64) -> Ram {
+    /// Returns memory with the program of a seed, in A32 or Thumb state.
+    pub fn new(seed: u64, thumb: bool) -> Ram {
         let mut random = Random(seed ^ 0x5eed);
-        let code: Vec<_> = (0..WORDS).map(|_| instruction(&mut random)).collect();
+        let code: Vec<_> = match thumb {
+            true => thumb::words(&thumb::random_halves(&mut random, WORDS)),
+            false => (0..WORDS).map(|_| instruction(&mut random)).collect(),
+        };
         Ram::with(&code, &mut random)
     }
 

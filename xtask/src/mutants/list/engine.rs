@@ -73,8 +73,8 @@ pub static MUTANTS: &[Mutant] = &[
     ),
     killed(
         "x64/chain.rs",
-        "        ; lea edx, [r14 + rsi * 4 + 4]\n",
-        "        ; lea edx, [r14 + rsi * 4]\n",
+        "(R14, ESI), 1)",
+        "(R14, ESI), 0)",
         "r15 is the address of the last instruction + 8",
     ),
     killed(
@@ -253,7 +253,7 @@ pub static MUTANTS: &[Mutant] = &[
     ),
     killed(
         "x64/data.rs",
-        "; cmova ecx, edx",
+        "; mov edx, 31\n                ; cmp ecx, edx\n                ; cmova ecx, edx",
         "",
         "a shift by more than 31 shifts all bits out",
     ),
@@ -325,8 +325,8 @@ pub static MUTANTS: &[Mutant] = &[
     ),
     killed(
         "x64/chain.rs",
-        "EARLY_USES + 2",
-        "USES + 2",
+        "head.early_uses + 2",
+        "head.uses + 2",
         "the second instruction after a late result waits only for what it needs early",
     ),
     killed(
@@ -400,5 +400,59 @@ pub static MUTANTS: &[Mutant] = &[
         "; test al, 7 ; jnz extern slow",
         "",
         "XScale transfers only whole double-words",
+    ),
+    killed(
+        "x64/data.rs",
+        "; mov edx, 63 ; cmp ecx, edx ; cmova ecx, edx",
+        "",
+        "a shift with a carry by more than 63 shifts all bits out",
+    ),
+    killed(
+        "x64/data.rs",
+        "; test ecx, ecx ; jz >zero",
+        "; test ecx, ecx",
+        "a shift by zero keeps the carry",
+    ),
+    killed(
+        "decode/thumb.rs",
+        ".wrapping_sub(2 * (n as u32 & 1))",
+        "",
+        "the base of literals is rounded down to a word",
+    ),
+    killed(
+        "decode/thumb.rs",
+        "insn as i32 + 4 + 2 * n as i32",
+        "insn as i32 + 4 + 4 * n as i32",
+        "the distance of a Thumb branch counts from the address of the branch + 4",
+    ),
+    killed(
+        "x64/line.rs",
+        "(self.width() * (number + 1)) as i8 + thumb",
+        "(self.width() * (number + 1)) as i8",
+        "bit 0 of a return address is set in Thumb state",
+    ),
+    killed(
+        "x64/line.rs",
+        "Set::Thumb => asm!(self ; test al, 1 ; jz extern slow)",
+        "Set::Thumb => {}",
+        "BX to an even address leaves Thumb state",
+    ),
+    killed(
+        "x64/transfer.rs",
+        "; test r9b, 1 ; jz extern slow ; dec r9d",
+        "; and r9d, -2",
+        "POP of an even pc leaves Thumb state",
+    ),
+    killed(
+        "shared.rs",
+        "(core, line.set(), *line.words())",
+        "(core, Set::A32, *line.words())",
+        "the same words are other code in the other state",
+    ),
+    killed(
+        "plan.rs",
+        "            flags: false, d, ..",
+        "            d, ..",
+        "a multiplication that sets the flags has no latency",
     ),
 ];
