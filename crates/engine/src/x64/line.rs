@@ -9,7 +9,7 @@ use arm::engine::{Entries, Pending, Set};
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 
 use super::interpret::{Described, Timed};
-use super::{Assembler, FLAGS, Fields, Head, LIMIT, Stubs, TOLD, TOLD_AT};
+use super::{Assembler, FLAGS, Fields, Head, Stubs, TOLD, TOLD_AT};
 use crate::action::{ALWAYS, Action, Index};
 use crate::plan::{Plan, Step};
 
@@ -27,7 +27,7 @@ pub struct Line<'a> {
     /// Start of each instruction, and of what follows the last.
     starts: Vec<DynamicLabel>,
     /// Start of each instruction behind its wait.
-    waited: Vec<DynamicLabel>,
+    pub waited: Vec<DynamicLabel>,
     /// Address of the calls of the interpreter.
     calls_at: usize,
     /// Calls of the interpreter.
@@ -89,19 +89,9 @@ pub fn make(plan: &Plan, fields: &Fields, stubs: Stubs, ends: [usize; 2]) -> Mad
             line.enter_fresh(number, step);
         }
     }
-    let mut head = Vec::with_capacity(head_bytes);
-    head.extend(entries.iter().flat_map(|(at, _)| at.to_le_bytes()));
-    head.extend(entries.iter().map(|(_, cycles)| cycles));
-    head.extend((0..count).map(|n| plan.late(n) as u8));
-    head.extend(plan.steps.iter().flat_map(|step| step.uses.to_le_bytes()));
-    head.extend(
-        plan.steps
-            .iter()
-            .flat_map(|step| step.early_uses.to_le_bytes()),
-    );
     let calls = line.calls(ends, &offsets);
     let mut code = line.ops.finalize().expect("every label has an address");
-    code[..head_bytes].copy_from_slice(&head);
+    code[..head_bytes].copy_from_slice(&head(plan, &entries));
     let mut first = Entries::NONE;
     for (n, (at, cycles)) in entries.iter().take(8).enumerate() {
         (first.at[n], first.cycles[n]) = (*at, *cycles);
@@ -111,6 +101,22 @@ pub fn make(plan: &Plan, fields: &Fields, stubs: Stubs, ends: [usize; 2]) -> Mad
         cold: calls,
         entries: first,
     }
+}
+
+/// The bytes before the code of the first instruction: see [`Head`]. `entries` has the distance and the cycles of each
+/// entry.
+fn head(plan: &Plan, entries: &[(u16, u8)]) -> Vec<u8> {
+    let mut head = Vec::with_capacity(Head::of(plan.set).bytes as usize);
+    head.extend(entries.iter().flat_map(|(at, _)| at.to_le_bytes()));
+    head.extend(entries.iter().map(|(_, cycles)| cycles));
+    head.extend((0..plan.steps.len()).map(|n| plan.late(n) as u8));
+    head.extend(plan.steps.iter().flat_map(|step| step.uses.to_le_bytes()));
+    head.extend(
+        plan.steps
+            .iter()
+            .flat_map(|step| step.early_uses.to_le_bytes()),
+    );
+    head
 }
 
 /// A call of the interpreter for an instruction.
@@ -145,7 +151,7 @@ impl Line<'_> {
     }
 
     /// Bytes of an instruction.
-    fn width(&self) -> usize {
+    pub fn width(&self) -> usize {
         self.f.set.width()
     }
 
@@ -174,7 +180,7 @@ impl Line<'_> {
     }
 
     /// Makes the interpreter know what is pending, instead of the plan, if it executes an instruction.
-    fn tell(&mut self, number: usize, pending: Pending) {
+    pub fn tell(&mut self, number: usize, pending: Pending) {
         asm!(self
             ; mov rax, QWORD pending.bits() as i64
             ; mov [rbp + TOLD], rax
@@ -200,7 +206,7 @@ impl Line<'_> {
     }
 
     /// Goes to the line at `eax`, after instructions that took some cycles.
-    fn go(&mut self, cycles: u8, instructions: usize, pending: u64) {
+    pub fn go(&mut self, cycles: u8, instructions: usize, pending: u64) {
         let counts = instructions as i32 * 0x100 + i32::from(cycles);
         asm!(self ; mov esi, DWORD counts);
         if self.plan.beside && pending != 0 {
@@ -398,124 +404,8 @@ impl Line<'_> {
         }
     }
 
-    /// Leaves the line for the address in `eax`.
-    pub fn leave(&mut self, number: usize, step: &Step) {
-        self.go(step.start + step.stall + step.leaving, number + 1, 0);
-    }
-
-    /// Jumps to the address in `eax`, without its low bits.
-    fn jump_to(&mut self, number: usize, step: &Step, link: bool) {
-        asm!(self ; and eax, BYTE -(self.width() as i8));
-        if link {
-            self.link(number);
-        }
-        self.leave(number, step);
-    }
-
-    /// Puts the return address into r14. In Thumb state, its bit 0 is set.
-    fn link(&mut self, number: usize) {
-        let thumb = i8::from(self.f.set == Set::Thumb);
-        let next = (self.width() * (number + 1)) as i8 + thumb;
-        asm!(self
-            ; lea ecx, [BYTE r14 + next]
-            ; mov [BYTE rbx + self.r(14)], ecx
-        );
-    }
-
-    fn branch(&mut self, number: usize, step: &Step, distance: i32, link: bool) {
-        if link {
-            self.link(number);
-        }
-        let to = distance as usize / self.width();
-        if (0..32).contains(&distance) && self.plan.steps[to].is_entry() {
-            self.branch_within(number, step, to);
-        }
-        asm!(self ; lea eax, [r14 + distance]);
-        self.leave(number, step);
-    }
-
-    /// Branches on a core that predicts branches. `pending` is pending afterwards if the prediction was right.
-    fn predicted_branch(
-        &mut self,
-        number: usize,
-        step: &Step,
-        (distance, link): (i32, bool),
-        pending: Pending,
-    ) {
-        let missed = self.ops.new_dynamic_label();
-        let [taken, not_taken] = [self.stubs.taken, self.stubs.not_taken];
-        let at = (self.width() * number) as i8 + 1;
-        self.condition(step.condition, missed);
-        asm!(self ; lea eax, [BYTE r14 + at] ; call extern taken);
-        if pending != Pending::NONE {
-            asm!(self ; jc >wrong);
-            if link {
-                self.link(number);
-            }
-            asm!(self ; lea eax, [r14 + distance]);
-            self.go(
-                step.start + step.stall + step.leaving,
-                number + 1,
-                pending.bits(),
-            );
-            asm!(self ; wrong:);
-        }
-        self.branch(number, step, distance, link);
-        asm!(self ; =>missed);
-        if step.condition == ALWAYS {
-            return;
-        }
-        asm!(self ; lea eax, [BYTE r14 + at] ; call extern not_taken);
-        if pending != Pending::NONE {
-            // After a wrong prediction, nothing is pending, but the plan has something.
-            let on = (self.width() * (number + 1)) as i8;
-            asm!(self ; jnc >on ; lea eax, [BYTE r14 + on]);
-            self.go(step.start + step.stall + step.failing, number + 1, 0);
-            asm!(self ; on:);
-        }
-    }
-
-    /// Goes on after an instruction whose condition passed, while other results are pending than the plan has.
-    fn go_on_apart(&mut self, number: usize, step: &Step, pending: Pending) {
-        let Some(entry) = self.plan.entry(number + 1, pending) else {
-            let on = (self.width() * (number + 1)) as i8;
-            asm!(self ; lea eax, [BYTE r14 + on]);
-            return self.go(
-                step.start + step.stall + step.cycles,
-                number + 1,
-                pending.bits(),
-            );
-        };
-        let more = entry.stall + step.cycles - step.failing;
-        if more > 0 {
-            asm!(self ; add r12, BYTE more as i8);
-        }
-        if entry.stall > 0 {
-            asm!(self ; add QWORD [rbx + self.f.interlock_cycles], entry.stall as i32);
-        }
-        if entry.is_told {
-            self.tell(number + 1, pending);
-        }
-    }
-
-    /// Branches to another instruction of the line, if the horizon is not near.
-    fn branch_within(&mut self, number: usize, step: &Step, to: usize) {
-        let cycles = (step.start + step.stall + step.leaving) as i8;
-        let start = self.waited[to];
-        let to_cycles = self.plan.steps[to].start + self.plan.steps[to].stall;
-        asm!(self
-            ; lea rax, [BYTE r12 + cycles]
-            ; cmp rax, [BYTE rbp + LIMIT]
-            ; ja >far
-            ; add r12, BYTE cycles - to_cycles as i8
-            ; add r13, BYTE number as i8 + 1 - to as i8
-            ; jmp =>start
-            ; far:
-        );
-    }
-
     /// Jumps if a condition fails.
-    fn condition(&mut self, condition: u32, fails: DynamicLabel) {
+    pub fn condition(&mut self, condition: u32, fails: DynamicLabel) {
         let (at, flag) = [(1, 0x40), (1, 1), (1, 0x80u8), (0, 1)][condition as usize / 2 % 4];
         match condition {
             ALWAYS.. => return,

@@ -16,6 +16,7 @@
 //! interpreter executes an instruction.
 
 mod access;
+mod branch;
 mod chain;
 mod data;
 mod interpret;
