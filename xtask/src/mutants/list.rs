@@ -7,6 +7,7 @@ mod diagnosis;
 mod engine;
 mod fetches;
 mod others;
+mod states;
 mod waits;
 
 /// Expected result of the tests.
@@ -75,7 +76,7 @@ pub fn of_core() -> Vec<&'static Mutant> {
 
 /// Returns the mutants of the translator.
 pub fn of_engine() -> Vec<&'static Mutant> {
-    engine::MUTANTS.iter().collect()
+    engine::MUTANTS.iter().chain(states::MUTANTS).collect()
 }
 
 #[cfg(test)]
