@@ -50,6 +50,8 @@ pub enum Action {
     CountZeros { m: usize, d: usize },
     /// The CPSR is read.
     Status { d: usize },
+    /// The control byte of the CPSR is written, in a privileged mode, and only the I bit changes.
+    Mask(Operand),
     /// Load or store of a pair of registers, the second of which is `d` + 1.
     Pair {
         load: bool,

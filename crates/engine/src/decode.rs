@@ -61,6 +61,11 @@ fn a32<B: Bus>(line: &Line<B>, n: usize) -> Option<Action> {
         "MRS" if !bit(insn, 22) && field(insn, 12) != 15 => {
             Some(Action::Status { d: field(insn, 12) })
         }
+        "MSR" if insn >> 16 & 0x4f == 1 => Some(Action::Mask(match bit(insn, 25) {
+            true => Operand::Constant((insn & 0xff).rotate_right(insn >> 7 & 30), None),
+            false => Operand::Register(field(insn, 0)),
+        }))
+        .filter(|_| bit(insn, 25) || field(insn, 0) != 15),
         "LDRD" | "STRD" => pair(insn, line.core().whole_doubles),
         // The immediate form of BLX is unconditional and goes to Thumb code.
         "BX" | "BLX" => Some(Action::Jump {

@@ -17,7 +17,7 @@ use core::mem::offset_of;
 use super::cp15::Cp15;
 use super::{Cpu, Interlock};
 use crate::addr::Mva;
-use crate::bus::{Bus, Width};
+use crate::bus::{Bus, Signals, Width};
 use crate::counters::Counters;
 use crate::fcse::Fcse;
 use crate::grants::Grants;
@@ -143,6 +143,8 @@ pub struct Layout {
     pub flags: usize,
     /// CPSR bits 26:0.
     pub control: usize,
+    /// Level of nIRQ, as the loop sampled it: 1 means asserted. A byte.
+    pub irq: usize,
     /// PID of data accesses: added to addresses below 32 MB.
     pub data_pid: usize,
     /// PID of fetches.
@@ -209,6 +211,7 @@ impl<B: Bus> Cpu<B> {
         pc: offset_of!(Self, pc),
         flags: offset_of!(Self, flags),
         control: offset_of!(Self, control),
+        irq: offset_of!(Self, signals) + offset_of!(Signals, irq),
         data_pid: offset_of!(Self, fcse) + Fcse::OFFSETS[0],
         fetch_pid: offset_of!(Self, fcse) + Fcse::OFFSETS[1],
         slot: offset_of!(Self, fetch) + FetchState::OFFSETS[0],

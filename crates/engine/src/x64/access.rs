@@ -204,6 +204,36 @@ fn block_of_two_lines(ops: &mut Assembler, f: Fields, write: bool) {
     );
 }
 
+/// Makes [`super::Stubs::mask`]. Returns to the slow path unless the mode is privileged and only the I bit changes. That
+/// must not let a pending interrupt in.
+pub fn mask(ops: &mut Assembler, f: Fields) -> usize {
+    dynasm!(ops ; .arch x64 ; .align 16);
+    let start = ops.offset().0;
+    dynasm!(ops
+        ; .arch x64
+        ; mov ecx, [BYTE rbx + f.control as i8]
+        ; mov edx, eax
+        ; xor edx, ecx
+        ; test dl, 0x5f
+        ; jnz >slow
+        ; mov edx, ecx
+        ; and edx, 0x1f
+        ; cmp edx, 0x10
+        ; je >slow
+        ; and eax, 0x80
+        ; jnz >change
+        ; cmp BYTE [rbx + f.irq], 0
+        ; jne >slow
+        ; change:
+        ; and ecx, !0x80
+        ; or ecx, eax
+        ; mov [BYTE rbx + f.control as i8], ecx
+        ; ret
+    );
+    slow(ops);
+    start
+}
+
 /// Makes [`super::Stubs::end_block`].
 pub fn end_block(ops: &mut Assembler) -> usize {
     dynasm!(ops ; .arch x64 ; .align 16);

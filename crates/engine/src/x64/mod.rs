@@ -220,6 +220,8 @@ pub struct Stubs {
     pub store_block: usize,
     /// Puts the copy back after words were written.
     pub end_block: usize,
+    /// Writes `eax` to the control byte of the CPSR.
+    pub mask: usize,
 }
 
 impl Stubs {
@@ -259,6 +261,7 @@ impl Stubs {
         let [load_block, store_block] =
             [false, true].map(|write| start + access::block(&mut ops, f, write));
         let end_block = start + access::end_block(&mut ops);
+        let mask = start + access::mask(&mut ops, f);
         memory.append(&ops.finalize().ok()?, &[])?;
         Some(Stubs {
             enter,
@@ -279,6 +282,7 @@ impl Stubs {
             load_block,
             store_block,
             end_block,
+            mask,
         })
     }
 }
@@ -314,6 +318,7 @@ struct Fields {
     pc: i32,
     flags: i32,
     control: i32,
+    irq: i32,
     data_pid: i32,
     fetch_pid: i32,
     slot: i32,
@@ -346,6 +351,7 @@ impl Fields {
             pc: from_rbx(layout.pc),
             flags: from_rbx(layout.flags),
             control: from_rbx(layout.control),
+            irq: from_rbx(layout.irq),
             data_pid: from_rbx(layout.data_pid),
             fetch_pid: from_rbx(layout.fetch_pid),
             slot: from_rbx(layout.slot),

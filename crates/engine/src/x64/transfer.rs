@@ -6,7 +6,7 @@ use dynasmrt::{DynasmApi, DynasmLabelApi};
 
 use super::EAX;
 use super::line::{Line, asm};
-use crate::action::{Action, Address, Index, Offset, Size};
+use crate::action::{Action, Address, Index, Offset, Operand, Size};
 use crate::plan::Step;
 
 impl Line<'_> {
@@ -65,6 +65,14 @@ impl Line<'_> {
                     asm!(self ; mov eax, r9d);
                     self.leave(number, step);
                 }
+            }
+            Action::Mask(operand) => {
+                match operand {
+                    Operand::Register(m) => self.get(EAX, number, m),
+                    Operand::Constant(value, _) => asm!(self ; mov eax, DWORD value as i32),
+                    _ => unreachable!("the operand of MSR is not shifted"),
+                }
+                self.access(self.stubs.mask, slow);
             }
             _ => unreachable!("no other action accesses memory"),
         }
