@@ -198,6 +198,8 @@ fn calls<B: Bus, const THUMB: bool>() -> Calls {
         enter: enter::<B, THUMB>,
         load: load::<B>,
         store: store::<B>,
+        load_block: load_block::<B>,
+        store_block: store_block::<B>,
     }
 }
 
@@ -221,6 +223,22 @@ extern "sysv64" fn store<B: Bus>(core: *mut u8, mva: u32, bytes: u32, value: u32
     let core: *mut Cpu<B> = core.wrapping_sub(x64::BIAS as usize).cast();
     // SAFETY: As in `step`.
     let stored = unsafe { &mut *core }.store_without_grant(mva, width(bytes), value);
+    if stored { 0 } else { u64::MAX }
+}
+
+/// Loads registers from a VA. Returns a number with bit 63 set if the core took a data abort.
+extern "sysv64" fn load_block<B: Bus>(core: *mut u8, va: u32, list: u32) -> u64 {
+    let core: *mut Cpu<B> = core.wrapping_sub(x64::BIAS as usize).cast();
+    // SAFETY: As in `step`.
+    let loaded = unsafe { &mut *core }.load_block_without_grant(va, list);
+    if loaded { 0 } else { u64::MAX }
+}
+
+/// Stores registers to a VA. Returns a number with bit 63 set if the core took a data abort.
+extern "sysv64" fn store_block<B: Bus>(core: *mut u8, va: u32, list: u32) -> u64 {
+    let core: *mut Cpu<B> = core.wrapping_sub(x64::BIAS as usize).cast();
+    // SAFETY: As in `step`.
+    let stored = unsafe { &mut *core }.store_block_without_grant(va, list);
     if stored { 0 } else { u64::MAX }
 }
 

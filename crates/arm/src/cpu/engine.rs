@@ -22,6 +22,7 @@ use crate::counters::Counters;
 use crate::fcse::Fcse;
 use crate::grants::Grants;
 pub use crate::icache::SlotHead;
+use crate::isa;
 use crate::memory::MemoryPath;
 use crate::memory::fetch::FetchState;
 use crate::mmu::Fault;
@@ -398,6 +399,29 @@ impl<B: Bus> Cpu<B> {
     pub fn store_without_grant(&mut self, mva: u32, width: Width, value: u32) -> bool {
         let privileged = self.memory.privileged();
         let stored = self.store_slow(Mva(mva), width, value, privileged, false);
+        stored.is_ok()
+    }
+
+    /// Loads the registers of `list`, a set of bits without r15, as an LDM does that has no grant. Otherwise as
+    /// [`Cpu::load_without_grant`].
+    pub fn load_block_without_grant(&mut self, va: u32, list: u32) -> bool {
+        let mut words = [0; 16];
+        let loaded = self.load_multiple(va, &mut words[..list.count_ones() as usize]);
+        if loaded.is_ok() {
+            for (n, word) in isa::registers(list).zip(words) {
+                self.r[n] = word;
+            }
+        }
+        loaded.is_ok()
+    }
+
+    /// Stores the registers of `list`, as an STM does that has no grant. Otherwise as [`Cpu::store_without_grant`].
+    pub fn store_block_without_grant(&mut self, va: u32, list: u32) -> bool {
+        let mut words = [0; 16];
+        for (word, n) in words.iter_mut().zip(isa::registers(list)) {
+            *word = self.r[n];
+        }
+        let stored = self.store_multiple(va, &words[..list.count_ones() as usize]);
         stored.is_ok()
     }
 

@@ -120,7 +120,7 @@ fn range(base: u32, count: u32, pre: bool, up: bool) -> (u32, u32) {
 
 /// Numbers of the registers in `list`, lowest first.
 #[inline(always)]
-fn registers(mut list: u32) -> impl Iterator<Item = usize> {
+pub(crate) fn registers(mut list: u32) -> impl Iterator<Item = usize> {
     core::iter::from_fn(move || {
         let register = list.trailing_zeros() as usize;
         let some = (list != 0).then_some(register & 15);

@@ -63,6 +63,7 @@ mod table;
 mod thumb;
 pub mod timing;
 
+pub(crate) use block::registers;
 pub use disassemble::{disassemble, disassemble_thumb};
 pub(crate) use load_store::pending_load;
 pub(crate) use table::DecodeTable;

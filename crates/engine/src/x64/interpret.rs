@@ -7,8 +7,8 @@ use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
 use super::chain::{address, count, flags_in, flags_out};
 use super::{
-    Assembler, DESCRIBED, EAX, ECX, EDX, ESI, Fields, LIMIT, LOAD, MARGIN, MOVED, R14, SCOREBOARD,
-    STEP, STORE, TIMED, TOLD, TOLD_AT,
+    Assembler, DESCRIBED, EAX, ECX, EDX, ESI, Fields, LIMIT, LOAD, LOAD_BLOCK, MARGIN, MOVED, R14,
+    SCOREBOARD, STEP, STORE, STORE_BLOCK, TIMED, TOLD, TOLD_AT,
 };
 use crate::action::Size;
 
@@ -239,7 +239,22 @@ pub fn store(ops: &mut Assembler, f: Fields, size: Size) -> usize {
     start
 }
 
-/// Brings the core up to date for an access to the MVA in `eax`, and puts the first two arguments of the call into their
+/// Loads or stores the registers in `r9d`, a set, from the VA in `eax` on. Otherwise as [`load`].
+pub fn block(ops: &mut Assembler, f: Fields, write: bool) -> usize {
+    let start = ops.offset().0;
+    let call = if write { STORE_BLOCK } else { LOAD_BLOCK };
+    before_access(ops, f);
+    dynasm!(ops
+        ; .arch x64
+        ; mov edx, r9d
+        ; call QWORD [rbp + call]
+    );
+    after_access(ops, f);
+    return_from_access(ops, f);
+    start
+}
+
+/// Brings the core up to date for an access to the address in `eax`, and puts the first two arguments of the call into their
 /// registers.
 fn before_access(ops: &mut Assembler, f: Fields) {
     dynasm!(ops

@@ -300,28 +300,45 @@ impl Line<'_> {
         calls.finalize().expect("every label has an address")
     }
 
-    /// An access without a grant, within the bytes of a call. An address that is not a multiple of the size goes on to
-    /// the next call, because the result of such a load is late.
+    /// An access without a grant, within the bytes of a call.
     fn access_by_core(&self, calls: &mut Assembler, number: usize, step: &Step, resume: usize) {
-        let Action::Transfer {
-            load,
-            size,
-            address,
-            d,
-        } = step.action
-        else {
-            return;
-        };
         let timed = Timed {
             number: number as u8,
             before: step.start + step.stall + step.cycles,
             next_start: self.plan.start(number + 1),
         };
+        let start = calls.offset().0;
+        match step.action {
+            Action::Transfer { .. } => self.transfer_by_core(calls, step.action, timed),
+            _ => self.block_by_core(calls, step.action, timed),
+        }
+        dynasm!(calls
+            ; .arch x64
+            ; jnc extern resume
+            ; mov rax, QWORD self.plan.pending(number + 1).bits() as i64
+            ; jmp extern self.stubs.near
+        );
+        let rest = CALL - (calls.offset().0 - start);
+        calls.extend(core::iter::repeat_n(0xcc, rest));
+        dynasm!(calls ; .arch x64 ; step:);
+    }
+
+    /// Transfers a register to or from the address in `eax`. An address that is not a multiple of the size goes on to the
+    /// next call, because the result of such a load is late.
+    fn transfer_by_core(&self, calls: &mut Assembler, action: Action, timed: Timed) {
+        let Action::Transfer {
+            load,
+            size,
+            address,
+            d,
+        } = action
+        else {
+            return;
+        };
         let stubs = match load {
             true => self.stubs.slow_load,
             false => self.stubs.slow_store,
         };
-        let start = calls.offset().0;
         let misaligned = size.bytes() as i8 - 1;
         if misaligned != 0 {
             dynasm!(calls ; .arch x64 ; test al, misaligned ; jnz >step);
@@ -333,15 +350,37 @@ impl Line<'_> {
         if load {
             dynasm!(calls ; .arch x64 ; mov [BYTE rbx + self.r(d)], ecx);
         }
+    }
+
+    /// Transfers several registers.
+    fn block_by_core(&self, calls: &mut Assembler, action: Action, timed: Timed) {
+        let Action::Block {
+            load,
+            list,
+            base,
+            start,
+            moves,
+        } = action
+        else {
+            return;
+        };
+        let stub = match load {
+            true => self.stubs.slow_load_block,
+            false => self.stubs.slow_store_block,
+        };
+        dynasm!(calls ; .arch x64 ; mov eax, [BYTE rbx + self.r(base)]);
+        if start != 0 {
+            dynasm!(calls ; .arch x64 ; lea eax, [BYTE rax + start as i8]);
+        }
         dynasm!(calls
             ; .arch x64
-            ; jnc extern resume
-            ; mov rax, QWORD self.plan.pending(number + 1).bits() as i64
-            ; jmp extern self.stubs.near
+            ; mov r9d, DWORD list as i32
+            ; mov esi, timed.bits()
+            ; call extern stub
         );
-        let rest = CALL - (calls.offset().0 - start);
-        calls.extend(core::iter::repeat_n(0xcc, rest));
-        dynasm!(calls ; .arch x64 ; step:);
+        if moves.is_some() {
+            dynasm!(calls ; .arch x64 ; mov [BYTE rbx + self.r(base)], r8d);
+        }
     }
 
     fn step(&mut self, number: usize, step: &Step) {
@@ -361,9 +400,13 @@ impl Line<'_> {
             _ => true,
         };
         let slow = if may_be_slow {
+            let is_access = match step.action {
+                Action::Transfer { .. } => true,
+                Action::Block { list, .. } => list >> 15 == 0,
+                _ => false,
+            };
             // On a core with a scoreboard, other results may be pending at an entry than the plan has.
-            let accesses = matches!(step.action, Action::Transfer { .. }) && step.alone;
-            let accesses = accesses && !self.plan.beside;
+            let accesses = is_access && step.alone && !self.plan.beside;
             self.call(number, *step, accesses)
         } else {
             0

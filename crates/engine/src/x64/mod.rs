@@ -58,11 +58,11 @@ pub struct Frame {
     moved: u32,
     /// The [`interpret::Timed`] of that access.
     timed: u32,
+    /// Description of the instruction that the interpreter executes.
+    described: *const u8,
     calls: Calls,
     /// Whether the core has a scoreboard.
     scoreboard: u32,
-    /// Description of the instruction that the interpreter executes.
-    described: *const u8,
     /// The two D-cache lines whose words are in `copy`, or null.
     copied: [*mut u8; 2],
     copy: [u8; 64],
@@ -86,6 +86,11 @@ pub struct Calls {
     pub load: extern "sysv64" fn(*mut u8, u32, u32) -> u64,
     /// Stores; see [`arm::Cpu::store_without_grant`]. The last argument is the value.
     pub store: extern "sysv64" fn(*mut u8, u32, u32, u32) -> u64,
+    /// Loads registers; see [`arm::Cpu::load_block_without_grant`]. The other arguments are the VA and the set of
+    /// registers.
+    pub load_block: extern "sysv64" fn(*mut u8, u32, u32) -> u64,
+    /// Stores registers; see [`arm::Cpu::store_block_without_grant`].
+    pub store_block: extern "sysv64" fn(*mut u8, u32, u32) -> u64,
 }
 
 impl Frame {
@@ -119,22 +124,30 @@ impl Frame {
     }
 }
 
-const LIMIT: i8 = offset_of!(Frame, limit) as i8;
-const CODE: i8 = offset_of!(Frame, code) as i8;
-const HINTS: i8 = offset_of!(Frame, hints) as i8;
-const HEADS: i8 = offset_of!(Frame, heads) as i8;
-const TAGS: i8 = offset_of!(Frame, tags) as i8;
-const LINES: i8 = offset_of!(Frame, lines) as i8;
-const CORE: i8 = offset_of!(Frame, core) as i8;
-const STEP: i8 = offset_of!(Frame, calls.step) as i8;
-const LOAD: i8 = offset_of!(Frame, calls.load) as i8;
-const STORE: i8 = offset_of!(Frame, calls.store) as i8;
-const MOVED: i8 = offset_of!(Frame, moved) as i8;
-const TIMED: i8 = offset_of!(Frame, timed) as i8;
-const FLAGS: i8 = offset_of!(Frame, flags) as i8;
-const ENTER: i8 = offset_of!(Frame, calls.enter) as i8;
+/// An offset that one byte reaches.
+const fn near(offset: usize) -> i8 {
+    assert!(offset < 128);
+    offset as i8
+}
+
+const LIMIT: i8 = near(offset_of!(Frame, limit));
+const CODE: i8 = near(offset_of!(Frame, code));
+const HINTS: i8 = near(offset_of!(Frame, hints));
+const HEADS: i8 = near(offset_of!(Frame, heads));
+const TAGS: i8 = near(offset_of!(Frame, tags));
+const LINES: i8 = near(offset_of!(Frame, lines));
+const CORE: i8 = near(offset_of!(Frame, core));
+const STEP: i8 = near(offset_of!(Frame, calls.step));
+const LOAD: i8 = near(offset_of!(Frame, calls.load));
+const STORE: i8 = near(offset_of!(Frame, calls.store));
+const LOAD_BLOCK: i32 = offset_of!(Frame, calls.load_block) as i32;
+const STORE_BLOCK: i32 = offset_of!(Frame, calls.store_block) as i32;
+const MOVED: i8 = near(offset_of!(Frame, moved));
+const TIMED: i8 = near(offset_of!(Frame, timed));
+const FLAGS: i8 = near(offset_of!(Frame, flags));
+const ENTER: i8 = near(offset_of!(Frame, calls.enter));
 const SCOREBOARD: i32 = offset_of!(Frame, scoreboard) as i32;
-const DESCRIBED: i8 = offset_of!(Frame, described) as i8;
+const DESCRIBED: i8 = near(offset_of!(Frame, described));
 const COPIED: i32 = offset_of!(Frame, copied) as i32;
 const COPIED_SECOND: i32 = COPIED + 8;
 const COPY: i32 = offset_of!(Frame, copy) as i32;
@@ -211,6 +224,9 @@ pub struct Stubs {
     pub slow_load: [usize; 5],
     /// For each [`Size`], stores `edi` to the MVA in `eax` by a call of the core.
     pub slow_store: [usize; 5],
+    /// Load or store the registers in `r9d`, a set, from the VA in `eax` on by a call of the core.
+    pub slow_load_block: usize,
+    pub slow_store_block: usize,
     /// Leaves after such an access, with the pending results in `rax`.
     pub near: usize,
     /// Puts the address of the host for words from `eax` on into `rdx`. The last word is `edi` bytes after the first. If
@@ -257,6 +273,8 @@ impl Stubs {
         let store = Size::ALL.map(|size| start + access::store(&mut ops, f, size));
         let slow_load = Size::ALL.map(|size| start + interpret::load(&mut ops, f, size));
         let slow_store = Size::ALL.map(|size| start + interpret::store(&mut ops, f, size));
+        let [slow_load_block, slow_store_block] =
+            [false, true].map(|write| start + interpret::block(&mut ops, f, write));
         let near = start + interpret::near(&mut ops, f);
         let [load_block, store_block] =
             [false, true].map(|write| start + access::block(&mut ops, f, write));
@@ -278,6 +296,8 @@ impl Stubs {
             store,
             slow_load,
             slow_store,
+            slow_load_block,
+            slow_store_block,
             near,
             load_block,
             store_block,
