@@ -25,15 +25,15 @@ const VALID: u32 = 1;
 /// Dirty bits of a tag. Only valid lines have them.
 const DIRTY: u32 = 0b110;
 
-/// A dirty line to be written back.
+/// What is to be written back of a line. Its words stay in the line until the next fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dirty {
+    /// Number of the line.
+    pub line: usize,
     /// Physical address of the line.
     pub pa: Pa,
     /// Dirty halves: bit 0 the lower 16 bytes, bit 1 the upper.
     pub halves: u8,
-    /// All eight words.
-    pub data: [u32; 8],
 }
 
 /// The words of a line, aligned so that they lie within one line of the host's cache.
@@ -190,7 +190,7 @@ impl DCache {
     }
 
     /// Chooses the line to fill for `mva` and empties it. If the line was valid, also returns its old MVA. If it was
-    /// dirty, also returns the data to write back.
+    /// dirty, also returns what to write back.
     #[inline]
     pub fn allocate(&mut self, mva: Mva) -> (usize, Option<Mva>, Option<Dirty>) {
         let first = self.set(mva.0) << self.way_shift;
@@ -291,7 +291,7 @@ impl DCache {
         ((operand >> 5 & self.set_mask) << self.way_shift | way) as usize
     }
 
-    /// Marks a line clean. Returns the data to write back.
+    /// Marks a line clean. Returns what to write back.
     #[inline]
     pub fn take_dirty(&mut self, line: usize) -> Option<Dirty> {
         let tag = self.tags[line];
@@ -301,9 +301,9 @@ impl DCache {
         self.tags[line] = tag & !DIRTY;
         let halves = (tag >> 1 & 3) as u8;
         Some(Dirty {
+            line,
             pa: self.pas[line],
             halves,
-            data: self.data[line].0,
         })
     }
 
@@ -429,7 +429,7 @@ mod tests {
         c.write(line, Mva(0x1010), 5, u32::MAX, true);
         let dirty = c.take_dirty(line).unwrap();
         assert_eq!(
-            (dirty.pa, dirty.halves, dirty.data[4]),
+            (dirty.pa, dirty.halves, c.line(dirty.line)[4]),
             (Pa(0x8000), 0b10, 5)
         );
         assert_eq!(c.take_dirty(line), None);

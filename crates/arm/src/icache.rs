@@ -96,7 +96,7 @@ impl Head {
 #[derive(Clone, Copy, Default)]
 struct Filled {
     pa: Pa,
-    slot: u32,
+    slot: u16,
     /// Whether the slot holds Thumb operations.
     thumb: bool,
 }
@@ -262,10 +262,16 @@ impl<B: Bus> ICache<B> {
         }
         let slot = self.filled[line].slot;
         if let Some(tag) = self.tags.get(line) {
-            let hint = self.hint_of(*tag, thumb) | (Hint::from(slot) * SLOT);
-            self.hints[*tag as usize / 32 % HINTS] = hint;
+            self.give_hint(*tag, thumb, slot);
         }
-        slot as usize
+        slot.into()
+    }
+
+    /// Remembers the slot of the line with this tag.
+    #[inline(always)]
+    fn give_hint(&mut self, tag: u32, thumb: bool, slot: u16) {
+        let hint = self.hint_of(tag, thumb) | (Hint::from(slot) * SLOT);
+        self.hints[tag as usize / 32 % HINTS] = hint;
     }
 
     #[inline(never)]
@@ -280,7 +286,7 @@ impl<B: Bus> ICache<B> {
         } else {
             self.heads[slot as usize].words
         };
-        let slot = self.slot_for(line, pa, &words, thumb) as u32;
+        let slot = self.slot_for(line, pa, &words, thumb) as u16;
         self.filled[line] = Filled { pa, slot, thumb };
     }
 
@@ -295,20 +301,27 @@ impl<B: Bus> ICache<B> {
             _ => Held::Clean,
         });
         let line = first + way as usize;
-        let replaced = self.mva(line);
-        self.invalidate(line);
-        (line, replaced)
+        let tag = self.invalidate(line);
+        (line, (tag & VALID != 0).then_some(Mva(tag & !31)))
     }
 
-    /// Fills a line with the words from physical address `pa`. The caller must enter the line next.
+    /// Fills a line with the words from physical address `pa`. Prepares its operations and returns their slot, as
+    /// [`ICache::enter`] does.
     #[inline(always)]
-    pub fn fill(&mut self, line: usize, mva: Mva, pa: Pa, words: &[u32; 8], thumb: bool) {
-        let slot = self.slot_for(line, pa, words, thumb) as u32;
+    pub fn fill(&mut self, line: usize, mva: Mva, pa: Pa, words: &[u32; 8], thumb: bool) -> usize {
+        let slot = self.slot_for(line, pa, words, thumb);
+        self.filled[line] = Filled {
+            pa: pa.line(),
+            slot: slot as u16,
+            thumb,
+        };
         if let Some(tag) = self.tags.get_mut(line) {
             *tag = (mva.0 & !31) | VALID;
+            if B::SHORTCUTS {
+                self.give_hint((mva.0 & !31) | VALID, thumb, slot as u16);
+            }
         }
-        let pa = pa.line();
-        self.filled[line] = Filled { pa, slot, thumb };
+        slot
     }
 
     /// Returns the slot for a line's words. A line of zeros never gets a shared slot.
@@ -319,7 +332,7 @@ impl<B: Bus> ICache<B> {
             return line;
         }
         let shared = shared_slots(pa, if thumb { SHARED_THUMB } else { SHARED });
-        match words[0] != 0 && self.holds(shared[0], words, thumb) {
+        match self.holds(shared[0], words, thumb) && words[0] != 0 {
             true => shared[0],
             false => self.slot_elsewhere(shared, line, words, thumb),
         }
@@ -395,7 +408,7 @@ impl<B: Bus> ICache<B> {
         let tags = self.tags.iter().chain(&[VALID]);
         let mut lines = tags.zip(&self.filled);
         lines.any(|(tag, filled)| {
-            filled.slot == slot as u32 && filled.thumb == thumb && tag & VALID != 0
+            usize::from(filled.slot) == slot && filled.thumb == thumb && tag & VALID != 0
         })
     }
 
@@ -457,11 +470,12 @@ impl<B: Bus> ICache<B> {
         ((operand >> 5 & self.set_mask) << self.way_shift | way) as usize
     }
 
-    /// Invalidates a line.
+    /// Invalidates a line. Returns its tag.
     #[inline]
-    pub fn invalidate(&mut self, line: usize) {
+    pub fn invalidate(&mut self, line: usize) -> u32 {
         let tag = core::mem::take(&mut self.tags[line]);
         self.hints[tag as usize / 32 % HINTS] = 0;
+        tag
     }
 
     /// Invalidates all lines, except lines that software locked one by one.
