@@ -331,6 +331,7 @@ impl DCache {
     }
 
     /// Tests up to `lines` lines, starting where the last call stopped. Returns the first dirty one.
+    #[inline]
     pub fn test(&mut self, lines: u32) -> Option<usize> {
         for _ in 0..lines {
             let line = self.scan;
@@ -344,6 +345,7 @@ impl DCache {
     }
 
     /// Whether any line is dirty. Starts where the next test-and-clean operation starts.
+    #[inline]
     pub fn any_dirty(&self) -> bool {
         let (before, after) = self.tags.split_at(self.scan);
         let dirty = |tags: &[u32]| tags.iter().fold(0, |all, tag| all | tag) & DIRTY != 0;

@@ -103,6 +103,20 @@ impl Grants {
         self.entries[Self::slot(mva)] = EMPTY;
     }
 
+    /// Revokes the grants for the block of addresses that equal `mva` in the bits of `mask`, because their translation
+    /// leaves the TLB.
+    pub fn take_block(&mut self, mva: Mva, mask: u32) {
+        // A block of less than 16 KB has its grants side by side. The number of lines in a block is a power of two.
+        let lines = ((!mask >> 5) as usize + 1).min(GRANTS);
+        let first = Self::slot(Mva(mva.0 & mask)) & !(lines - 1);
+        for grant in &mut self.entries[first..][..lines] {
+            let differs = |key: u32| (key ^ mva.0) & mask != 0;
+            if !differs(grant.read) || !differs(grant.write) {
+                *grant = EMPTY;
+            }
+        }
+    }
+
     /// Revokes all grants, because all lines leave the cache or translations have changed.
     pub fn take_all(&mut self) {
         self.entries.fill(EMPTY);
@@ -155,6 +169,15 @@ mod tests {
         grants.take(Mva(0x1220));
         assert_eq!(grants.read(Mva(0x1234), 3), None);
         let mut grants = granted();
+        grants.take_block(Mva(0x2000), !0xfff);
+        assert_eq!(grants.read(Mva(0x1234), 3), Some(7));
+        grants.take_block(Mva(0x1fff), !0xfff);
+        assert_eq!(grants.read(Mva(0x1234), 3), None);
+        let mut grants = granted();
+        grants.give(Mva(0x10_4000), 8, true, true);
+        grants.take_block(Mva(0x1f_0000), !0xf_ffff);
+        assert_eq!(grants.write(Mva(0x10_4000), 3), None);
+        assert_eq!(grants.read(Mva(0x1234), 3), Some(7));
         grants.take_all();
         assert_eq!(grants.read(Mva(0x1234), 3), None);
     }
