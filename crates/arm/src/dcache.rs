@@ -141,9 +141,8 @@ impl DCache {
     #[inline(always)]
     pub fn find(&self, mva: Mva) -> Option<usize> {
         let first = self.set(mva.0) << self.way_shift;
-        let want = (mva.0 & !31) | VALID;
         let ways = &self.tags[first..first + self.ways as usize];
-        match way_of(ways, |tag| tag & !DIRTY == want) {
+        match way_of(ways, mva) {
             Some(way) => Some(first + way),
             None if self.mini == self.tags.len() => None,
             None => self.find_in_mini(mva),

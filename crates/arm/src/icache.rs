@@ -220,10 +220,9 @@ impl<B: Bus> ICache<B> {
     /// Returns the line that holds `mva`.
     #[inline(always)]
     pub fn find(&self, mva: Mva) -> Option<usize> {
-        let want = (mva.0 & !31) | VALID;
         let first = self.set(mva.0) << self.way_shift;
         let ways = &self.tags[first..first + self.ways as usize];
-        way_of(ways, |tag| tag == want).map(|way| first + way)
+        way_of(ways, mva).map(|way| first + way)
     }
 
     /// Returns the slot of the line that holds `mva`, if it has a hint.
@@ -359,11 +358,9 @@ impl<B: Bus> ICache<B> {
 
     #[inline]
     fn holds(&self, slot: usize, words: &[u32; 8], thumb: bool) -> bool {
-        if thumb {
-            self.thumb_words[slot] == *words
-        } else {
-            let held = self.heads[slot].words.iter().zip(words);
-            held.fold(0, |other, (held, word)| other | (held ^ word)) == 0
+        match thumb {
+            true => self.thumb_words[slot] == *words,
+            false => self.heads[slot].words == *words,
         }
     }
 

@@ -239,7 +239,9 @@ impl<B: Bus> Cpu<B> {
     fn find_or_fill(&mut self, pc: u32, mva: Mva, thumb: bool) -> Result<usize, Fault> {
         match self.memory.icache.find(mva) {
             Some(line) => Ok(self.memory.icache.enter(line, thumb)),
-            None => self.fill_icache(pc, mva, self.fetch.resolved, thumb),
+            // The compiler makes a copy of the function for each state.
+            None if thumb => self.fill_icache(pc, mva, self.fetch.resolved, true),
+            None => self.fill_icache(pc, mva, self.fetch.resolved, false),
         }
     }
 
