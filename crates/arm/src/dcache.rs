@@ -188,10 +188,9 @@ impl DCache {
         &mut self.data[line].0[first..end]
     }
 
-    /// Chooses the line to fill for `mva` and empties it. If the line was valid, also returns its old MVA. If it was
-    /// dirty, also returns what to write back.
+    /// Chooses the line to fill for `mva`. The caller must empty it next.
     #[inline]
-    pub fn allocate(&mut self, mva: Mva) -> (usize, Option<Mva>, Option<Dirty>) {
+    pub fn choose(&mut self, mva: Mva) -> usize {
         let first = self.set(mva.0) << self.way_shift;
         let tags = &self.tags;
         let way = self.victim.choose(first, |line| match tags[line] {
@@ -199,34 +198,34 @@ impl DCache {
             tag if tag & DIRTY == 0 => Held::Clean,
             _ => Held::Dirty,
         });
-        self.empty(first + way as usize)
+        first + way as usize
     }
 
-    /// Chooses and empties a line of the mini data cache for `mva`.
-    pub fn allocate_mini(&mut self, mva: Mva) -> (usize, Option<Mva>, Option<Dirty>) {
+    /// Chooses the line of the mini data cache to fill for `mva`.
+    pub fn choose_in_mini(&mut self, mva: Mva) -> usize {
         let first = self.mini_set(mva);
         let way = self
             .mini_victim
             .choose(first - self.mini, |_| Held::Nothing);
-        self.empty(first + way as usize)
+        first + way as usize
     }
 
-    /// Chooses and empties the line at the set's pointer, under every replacement policy.
-    pub fn allocate_in_turn(&mut self, mva: Mva) -> (usize, Option<Mva>, Option<Dirty>) {
+    /// Chooses the line at the pointer of the set of `mva`, under every replacement policy.
+    pub fn choose_in_turn(&mut self, mva: Mva) -> usize {
         let first = self.set(mva.0) << self.way_shift;
-        let way = self.victim.choose_in_turn(first);
-        self.empty(first + way as usize)
+        first + self.victim.choose_in_turn(first) as usize
     }
 
+    /// Empties a line. If it was valid, returns its old MVA. If it was dirty, also returns what to write back.
     #[inline]
-    fn empty(&mut self, line: usize) -> (usize, Option<Mva>, Option<Dirty>) {
+    pub fn empty(&mut self, line: usize) -> (Option<Mva>, Option<Dirty>) {
         let victim = self.state(line).map(|(mva, _)| mva);
         let dirty = self.take_dirty(line);
         self.tags[line] = 0;
-        (line, victim, dirty)
+        (victim, dirty)
     }
 
-    /// Assigns an allocated line to `mva` without a fill. Its contents are `data`.
+    /// Assigns an empty line to `mva` without a fill. Its contents are `data`.
     pub fn claim(&mut self, line: usize, mva: Mva, data: [u32; 8]) {
         self.tags[line] = (mva.0 & !31) | VALID;
         self.pas[line] = NOWHERE;
@@ -245,7 +244,7 @@ impl DCache {
         self.pas[line] = pa.line();
     }
 
-    /// Fills an allocated line.
+    /// Fills an empty line.
     #[inline]
     pub fn fill(&mut self, line: usize, mva: Mva, pa: Pa, data: [u32; 8]) {
         self.tags[line] = (mva.0 & !31) | VALID;
@@ -369,8 +368,8 @@ mod tests {
     }
 
     fn fill(cache: &mut DCache, mva: u32, pa: u32, word: u32) -> usize {
-        let (line, _, dirty) = cache.allocate(Mva(mva));
-        assert_eq!(dirty, None);
+        let line = cache.choose(Mva(mva));
+        assert_eq!(cache.empty(line).1, None);
         cache.fill(line, Mva(mva), Pa(pa), [word; 8]);
         line
     }

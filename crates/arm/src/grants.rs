@@ -86,9 +86,10 @@ impl Grants {
         (grant.write == self.key(mva, misaligned)).then_some(grant.line as usize)
     }
 
-    /// Grants accesses to the line that holds `mva`.
+    /// Grants accesses to the line that holds `mva`. Whoever may write may read.
     #[inline]
     pub fn give(&mut self, mva: Mva, line: usize, read: bool, write: bool) {
+        debug_assert!(read || !write);
         let key = self.key(mva, 0);
         self.entries[Self::slot(mva)] = Grant {
             read: if read { key } else { NONE },
@@ -106,12 +107,11 @@ impl Grants {
     /// Revokes the grants for the block of addresses that equal `mva` in the bits of `mask`, because their translation
     /// leaves the TLB.
     pub fn take_block(&mut self, mva: Mva, mask: u32) {
-        // A block of less than 16 KB has its grants side by side. The number of lines in a block is a power of two.
+        // The grants of a small block lie side by side.
         let lines = ((!mask >> 5) as usize + 1).min(GRANTS);
         let first = Self::slot(Mva(mva.0 & mask)) & !(lines - 1);
         for grant in &mut self.entries[first..][..lines] {
-            let differs = |key: u32| (key ^ mva.0) & mask != 0;
-            if !differs(grant.read) || !differs(grant.write) {
+            if (grant.read ^ mva.0) & mask == 0 {
                 *grant = EMPTY;
             }
         }

@@ -340,16 +340,17 @@ impl<B: Bus> Cpu<B> {
     /// Chooses the line to fill for `mva`. Returns it with its victim and what is dirty in the victim.
     #[inline(always)]
     fn make_room(&mut self, mva: Mva, page: Resolved) -> (usize, Option<Mva>, Option<Dirty>) {
-        let room = match self.has_policy(page, mmu::MINI) {
-            true => self.memory.dcache.allocate_mini(mva),
-            false => self.memory.dcache.allocate(mva),
+        let line = match self.has_policy(page, mmu::MINI) {
+            true => self.memory.dcache.choose_in_mini(mva),
+            false => self.memory.dcache.choose(mva),
         };
-        if let Some(victim) = room.1 {
+        let (victim, dirty) = self.memory.dcache.empty(line);
+        if let Some(victim) = victim {
             self.memory.mmu.grants.take(victim);
             let side = Side::Data;
             self.tell(Event::Replaced { side, mva: victim });
         }
-        room
+        (line, victim, dirty)
     }
 
     /// Returns the line that holds `mva`. Fills it if it is missing.

@@ -180,7 +180,8 @@ impl<B: Bus> Cpu<B> {
         if self.memory.dcache.find(mva).is_some() {
             return;
         }
-        let (line, victim, dirty) = self.memory.dcache.allocate_in_turn(mva);
+        let line = self.memory.dcache.choose_in_turn(mva);
+        let (victim, dirty) = self.memory.dcache.empty(line);
         if let Some(victim) = victim {
             self.memory.mmu.grants.take(victim);
             let side = Side::Data;
