@@ -28,7 +28,7 @@ mod tests {
     fn any_number_of_ways_is_searched() {
         for ways in 1..=8u32 {
             // The dirty bits do not matter.
-            let tags: Vec<u32> = (0..ways).map(|n| 32 * (10 + n) | 2 * (n % 4) | 1).collect();
+            let tags: Vec<u32> = (0..ways).map(|n| 32 * (10 + n) + 2 * (n % 4) + 1).collect();
             for n in 0..ways {
                 assert_eq!(way_of(&tags, Mva(32 * (10 + n) + 4)), Some(n as usize));
             }
