@@ -117,19 +117,12 @@ const NOTHING: Resolved = Resolved {
 const CONTEXTS: usize = 3;
 
 /// The fast entries derived from a TLB entry.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Derived {
     /// One bit for each fast entry.
     slots: [u64; FAST / 64],
     /// An address that the TLB entry covers, and the mask of the bits that its addresses share.
     block: (Mva, u32),
-}
-
-impl Derived {
-    const NONE: Derived = Derived {
-        slots: [0; FAST / 64],
-        block: (Mva(0), 0),
-    };
 }
 
 /// A TLB entry that translated an access.
@@ -183,7 +176,7 @@ impl Mmu {
         let tlbs = core.tlbs.iter().map(|tlb| Tlb::new(tlb, victims));
         let mut mmu = Mmu {
             fast: [NOTHING; FAST],
-            derived: vec![Derived::NONE; entries].into(),
+            derived: vec![Derived::default(); entries].into(),
             tlbs: tlbs.collect(),
             grants: Grants::new(),
             control: Control::default(),
@@ -332,7 +325,7 @@ impl Mmu {
 
     fn forget_all(&mut self) {
         self.fast.fill(NOTHING);
-        self.derived.fill(Derived::NONE);
+        self.derived.fill(Derived::default());
         self.grants.take_all();
         self.epoch += 1;
     }
@@ -344,7 +337,7 @@ impl Mmu {
         if slots == [0; FAST / 64] {
             return;
         }
-        self.derived[n] = Derived::NONE;
+        self.derived[n] = Derived::default();
         self.grants.take_block(block.0, block.1);
         for (word, mut left) in slots.into_iter().enumerate() {
             while left != 0 {
