@@ -25,15 +25,15 @@ const VALID: u32 = 1;
 /// Dirty bits of a tag. Only valid lines have them.
 const DIRTY: u32 = 0b110;
 
-/// A dirty line to be written back.
+/// What is to be written back of a line. Its words stay in the line until the next fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dirty {
+    /// Number of the line.
+    pub line: usize,
     /// Physical address of the line.
     pub pa: Pa,
     /// Dirty halves: bit 0 the lower 16 bytes, bit 1 the upper.
     pub halves: u8,
-    /// All eight words.
-    pub data: [u32; 8],
 }
 
 /// The words of a line, aligned so that they lie within one line of the host's cache.
@@ -141,9 +141,8 @@ impl DCache {
     #[inline(always)]
     pub fn find(&self, mva: Mva) -> Option<usize> {
         let first = self.set(mva.0) << self.way_shift;
-        let want = (mva.0 & !31) | VALID;
         let ways = &self.tags[first..first + self.ways as usize];
-        match way_of(ways, |tag| tag & !DIRTY == want) {
+        match way_of(ways, mva) {
             Some(way) => Some(first + way),
             None if self.mini == self.tags.len() => None,
             None => self.find_in_mini(mva),
@@ -189,10 +188,9 @@ impl DCache {
         &mut self.data[line].0[first..end]
     }
 
-    /// Chooses the line to fill for `mva` and empties it. If the line was valid, also returns its old MVA. If it was
-    /// dirty, also returns the data to write back.
+    /// Chooses the line to fill for `mva`. The caller must empty it next.
     #[inline]
-    pub fn allocate(&mut self, mva: Mva) -> (usize, Option<Mva>, Option<Dirty>) {
+    pub fn choose(&mut self, mva: Mva) -> usize {
         let first = self.set(mva.0) << self.way_shift;
         let tags = &self.tags;
         let way = self.victim.choose(first, |line| match tags[line] {
@@ -200,34 +198,34 @@ impl DCache {
             tag if tag & DIRTY == 0 => Held::Clean,
             _ => Held::Dirty,
         });
-        self.empty(first + way as usize)
+        first + way as usize
     }
 
-    /// Chooses and empties a line of the mini data cache for `mva`.
-    pub fn allocate_mini(&mut self, mva: Mva) -> (usize, Option<Mva>, Option<Dirty>) {
+    /// Chooses the line of the mini data cache to fill for `mva`.
+    pub fn choose_in_mini(&mut self, mva: Mva) -> usize {
         let first = self.mini_set(mva);
         let way = self
             .mini_victim
             .choose(first - self.mini, |_| Held::Nothing);
-        self.empty(first + way as usize)
+        first + way as usize
     }
 
-    /// Chooses and empties the line at the set's pointer, under every replacement policy.
-    pub fn allocate_in_turn(&mut self, mva: Mva) -> (usize, Option<Mva>, Option<Dirty>) {
+    /// Chooses the line at the pointer of the set of `mva`, under every replacement policy.
+    pub fn choose_in_turn(&mut self, mva: Mva) -> usize {
         let first = self.set(mva.0) << self.way_shift;
-        let way = self.victim.choose_in_turn(first);
-        self.empty(first + way as usize)
+        first + self.victim.choose_in_turn(first) as usize
     }
 
+    /// Empties a line. If it was valid, returns its old MVA. If it was dirty, also returns what to write back.
     #[inline]
-    fn empty(&mut self, line: usize) -> (usize, Option<Mva>, Option<Dirty>) {
+    pub fn empty(&mut self, line: usize) -> (Option<Mva>, Option<Dirty>) {
         let victim = self.state(line).map(|(mva, _)| mva);
         let dirty = self.take_dirty(line);
         self.tags[line] = 0;
-        (line, victim, dirty)
+        (victim, dirty)
     }
 
-    /// Assigns an allocated line to `mva` without a fill. Its contents are `data`.
+    /// Assigns an empty line to `mva` without a fill. Its contents are `data`.
     pub fn claim(&mut self, line: usize, mva: Mva, data: [u32; 8]) {
         self.tags[line] = (mva.0 & !31) | VALID;
         self.pas[line] = NOWHERE;
@@ -246,7 +244,7 @@ impl DCache {
         self.pas[line] = pa.line();
     }
 
-    /// Fills an allocated line.
+    /// Fills an empty line.
     #[inline]
     pub fn fill(&mut self, line: usize, mva: Mva, pa: Pa, data: [u32; 8]) {
         self.tags[line] = (mva.0 & !31) | VALID;
@@ -291,7 +289,7 @@ impl DCache {
         ((operand >> 5 & self.set_mask) << self.way_shift | way) as usize
     }
 
-    /// Marks a line clean. Returns the data to write back.
+    /// Marks a line clean. Returns what to write back.
     #[inline]
     pub fn take_dirty(&mut self, line: usize) -> Option<Dirty> {
         let tag = self.tags[line];
@@ -301,9 +299,9 @@ impl DCache {
         self.tags[line] = tag & !DIRTY;
         let halves = (tag >> 1 & 3) as u8;
         Some(Dirty {
+            line,
             pa: self.pas[line],
             halves,
-            data: self.data[line].0,
         })
     }
 
@@ -331,6 +329,7 @@ impl DCache {
     }
 
     /// Tests up to `lines` lines, starting where the last call stopped. Returns the first dirty one.
+    #[inline]
     pub fn test(&mut self, lines: u32) -> Option<usize> {
         for _ in 0..lines {
             let line = self.scan;
@@ -344,6 +343,7 @@ impl DCache {
     }
 
     /// Whether any line is dirty. Starts where the next test-and-clean operation starts.
+    #[inline]
     pub fn any_dirty(&self) -> bool {
         let (before, after) = self.tags.split_at(self.scan);
         let dirty = |tags: &[u32]| tags.iter().fold(0, |all, tag| all | tag) & DIRTY != 0;
@@ -368,8 +368,8 @@ mod tests {
     }
 
     fn fill(cache: &mut DCache, mva: u32, pa: u32, word: u32) -> usize {
-        let (line, _, dirty) = cache.allocate(Mva(mva));
-        assert_eq!(dirty, None);
+        let line = cache.choose(Mva(mva));
+        assert_eq!(cache.empty(line).1, None);
         cache.fill(line, Mva(mva), Pa(pa), [word; 8]);
         line
     }
@@ -429,7 +429,7 @@ mod tests {
         c.write(line, Mva(0x1010), 5, u32::MAX, true);
         let dirty = c.take_dirty(line).unwrap();
         assert_eq!(
-            (dirty.pa, dirty.halves, dirty.data[4]),
+            (dirty.pa, dirty.halves, c.line(dirty.line)[4]),
             (Pa(0x8000), 0b10, 5)
         );
         assert_eq!(c.take_dirty(line), None);

@@ -86,9 +86,10 @@ impl Grants {
         (grant.write == self.key(mva, misaligned)).then_some(grant.line as usize)
     }
 
-    /// Grants accesses to the line that holds `mva`.
+    /// Grants accesses to the line that holds `mva`. Whoever may write may read.
     #[inline]
     pub fn give(&mut self, mva: Mva, line: usize, read: bool, write: bool) {
+        debug_assert!(read || !write);
         let key = self.key(mva, 0);
         self.entries[Self::slot(mva)] = Grant {
             read: if read { key } else { NONE },
@@ -101,6 +102,19 @@ impl Grants {
     #[inline]
     pub fn take(&mut self, mva: Mva) {
         self.entries[Self::slot(mva)] = EMPTY;
+    }
+
+    /// Revokes the grants for the block of addresses that equal `mva` in the bits of `mask`, because their translation
+    /// leaves the TLB.
+    pub fn take_block(&mut self, mva: Mva, mask: u32) {
+        // The grants of a small block lie side by side.
+        let lines = ((!mask >> 5) as usize + 1).min(GRANTS);
+        let first = Self::slot(Mva(mva.0 & mask)) & !(lines - 1);
+        for grant in &mut self.entries[first..][..lines] {
+            if (grant.read ^ mva.0) & mask == 0 {
+                *grant = EMPTY;
+            }
+        }
     }
 
     /// Revokes all grants, because all lines leave the cache or translations have changed.
@@ -155,6 +169,15 @@ mod tests {
         grants.take(Mva(0x1220));
         assert_eq!(grants.read(Mva(0x1234), 3), None);
         let mut grants = granted();
+        grants.take_block(Mva(0x2000), !0xfff);
+        assert_eq!(grants.read(Mva(0x1234), 3), Some(7));
+        grants.take_block(Mva(0x1fff), !0xfff);
+        assert_eq!(grants.read(Mva(0x1234), 3), None);
+        let mut grants = granted();
+        grants.give(Mva(0x10_4000), 8, true, true);
+        grants.take_block(Mva(0x1f_0000), !0xf_ffff);
+        assert_eq!(grants.write(Mva(0x10_4000), 3), None);
+        assert_eq!(grants.read(Mva(0x1234), 3), Some(7));
         grants.take_all();
         assert_eq!(grants.read(Mva(0x1234), 3), None);
     }

@@ -97,7 +97,7 @@ impl SlotHead {
 #[derive(Clone, Copy, Default)]
 struct Filled {
     pa: Pa,
-    slot: u32,
+    slot: u16,
     /// Whether the slot holds Thumb operations.
     thumb: bool,
 }
@@ -221,10 +221,9 @@ impl<B: Bus> ICache<B> {
     /// Returns the line that holds `mva`.
     #[inline(always)]
     pub fn find(&self, mva: Mva) -> Option<usize> {
-        let want = (mva.0 & !31) | VALID;
         let first = self.set(mva.0) << self.way_shift;
         let ways = &self.tags[first..first + self.ways as usize];
-        way_of(ways, |tag| tag == want).map(|way| first + way)
+        way_of(ways, mva).map(|way| first + way)
     }
 
     /// Returns the slot of the line that holds `mva`, if it has a hint.
@@ -263,10 +262,16 @@ impl<B: Bus> ICache<B> {
         }
         let slot = self.filled[line].slot;
         if let Some(tag) = self.tags.get(line) {
-            let hint = self.hint_of(*tag, thumb) | (Hint::from(slot) * SLOT);
-            self.hints[*tag as usize / 32 % HINTS] = hint;
+            self.give_hint(*tag, thumb, slot);
         }
-        slot as usize
+        slot.into()
+    }
+
+    /// Remembers the slot of the line with this tag.
+    #[inline(always)]
+    fn give_hint(&mut self, tag: u32, thumb: bool, slot: u16) {
+        let hint = self.hint_of(tag, thumb) | (Hint::from(slot) * SLOT);
+        self.hints[tag as usize / 32 % HINTS] = hint;
     }
 
     #[inline(never)]
@@ -277,7 +282,7 @@ impl<B: Bus> ICache<B> {
             thumb: was,
         } = self.filled[line];
         let words = self.slot_words(slot as usize, was);
-        let slot = self.slot_for(line, pa, &words, thumb) as u32;
+        let slot = self.slot_for(line, pa, &words, thumb) as u16;
         self.filled[line] = Filled { pa, slot, thumb };
     }
 
@@ -292,20 +297,27 @@ impl<B: Bus> ICache<B> {
             _ => Held::Clean,
         });
         let line = first + way as usize;
-        let replaced = self.mva(line);
-        self.invalidate(line);
-        (line, replaced)
+        let tag = self.invalidate(line);
+        (line, (tag & VALID != 0).then_some(Mva(tag & !31)))
     }
 
-    /// Fills a line with the words from physical address `pa`. The caller must enter the line next.
+    /// Fills a line with the words from physical address `pa`. Prepares its operations and returns their slot, as
+    /// [`ICache::enter`] does.
     #[inline(always)]
-    pub fn fill(&mut self, line: usize, mva: Mva, pa: Pa, words: &[u32; 8], thumb: bool) {
-        let slot = self.slot_for(line, pa, words, thumb) as u32;
+    pub fn fill(&mut self, line: usize, mva: Mva, pa: Pa, words: &[u32; 8], thumb: bool) -> usize {
+        let slot = self.slot_for(line, pa, words, thumb);
+        self.filled[line] = Filled {
+            pa: pa.line(),
+            slot: slot as u16,
+            thumb,
+        };
         if let Some(tag) = self.tags.get_mut(line) {
             *tag = (mva.0 & !31) | VALID;
+            if B::SHORTCUTS {
+                self.give_hint((mva.0 & !31) | VALID, thumb, slot as u16);
+            }
         }
-        let pa = pa.line();
-        self.filled[line] = Filled { pa, slot, thumb };
+        slot
     }
 
     /// Returns the slot for a line's words. A line of zeros never gets a shared slot.
@@ -316,7 +328,7 @@ impl<B: Bus> ICache<B> {
             return line;
         }
         let shared = shared_slots(pa, if thumb { SHARED_THUMB } else { SHARED });
-        match words[0] != 0 && self.holds(shared[0], words, thumb) {
+        match self.holds(shared[0], words, thumb) && words[0] != 0 {
             true => shared[0],
             false => self.slot_elsewhere(shared, line, words, thumb),
         }
@@ -343,9 +355,7 @@ impl<B: Bus> ICache<B> {
 
     #[inline]
     fn holds(&self, slot: usize, words: &[u32; 8], thumb: bool) -> bool {
-        let held = &self.heads[usize::from(thumb)][slot].words;
-        let pairs = held.iter().zip(words);
-        pairs.fold(0, |other, (held, word)| other | (held ^ word)) == 0
+        self.heads[usize::from(thumb)][slot].words == *words
     }
 
     /// Returns a shared slot that no line uses, so that its words may be replaced. Prefers a slot that was never used.
@@ -392,7 +402,7 @@ impl<B: Bus> ICache<B> {
         let tags = self.tags.iter().chain(&[VALID]);
         let mut lines = tags.zip(&self.filled);
         lines.any(|(tag, filled)| {
-            filled.slot == slot as u32 && filled.thumb == thumb && tag & VALID != 0
+            usize::from(filled.slot) == slot && filled.thumb == thumb && tag & VALID != 0
         })
     }
 
@@ -451,11 +461,12 @@ impl<B: Bus> ICache<B> {
         ((operand >> 5 & self.set_mask) << self.way_shift | way) as usize
     }
 
-    /// Invalidates a line.
+    /// Invalidates a line. Returns its tag.
     #[inline]
-    pub fn invalidate(&mut self, line: usize) {
+    pub fn invalidate(&mut self, line: usize) -> u32 {
         let tag = core::mem::take(&mut self.tags[line]);
         self.hints[tag as usize / 32 % HINTS] = 0;
+        tag
     }
 
     /// Invalidates all lines, except lines that software locked one by one.

@@ -116,6 +116,15 @@ const NOTHING: Resolved = Resolved {
 /// CONFIG_CPU_SW_DOMAIN_PAN is on.
 const CONTEXTS: usize = 3;
 
+/// The fast entries derived from a TLB entry.
+#[derive(Clone, Copy, Default)]
+struct Derived {
+    /// One bit for each fast entry.
+    slots: [u64; FAST / 64],
+    /// An address that the TLB entry covers, and the mask of the bits that its addresses share.
+    block: (Mva, u32),
+}
+
 /// A TLB entry that translated an access.
 #[derive(Clone, Copy, Debug)]
 pub struct Used {
@@ -134,7 +143,7 @@ pub struct Used {
 pub struct Mmu {
     fast: [Resolved; FAST],
     /// For each TLB entry, the fast entries derived from it.
-    derived: Box<[[u64; FAST / 64]]>,
+    derived: Box<[Derived]>,
     /// The unified TLB, or the TLB of instructions and the TLB of data.
     pub tlbs: Box<[Tlb]>,
     /// Grants of the data side.
@@ -167,7 +176,7 @@ impl Mmu {
         let tlbs = core.tlbs.iter().map(|tlb| Tlb::new(tlb, victims));
         let mut mmu = Mmu {
             fast: [NOTHING; FAST],
-            derived: vec![[0; FAST / 64]; entries].into(),
+            derived: vec![Derived::default(); entries].into(),
             tlbs: tlbs.collect(),
             grants: Grants::new(),
             control: Control::default(),
@@ -316,7 +325,7 @@ impl Mmu {
 
     fn forget_all(&mut self) {
         self.fast.fill(NOTHING);
-        self.derived.fill([0; FAST / 64]);
+        self.derived.fill(Derived::default());
         self.grants.take_all();
         self.epoch += 1;
     }
@@ -324,12 +333,13 @@ impl Mmu {
     /// Drops the translations derived from TLB entry `n`.
     fn forget(&mut self, n: usize) {
         self.epoch += 1;
-        if self.derived[n] == [0; FAST / 64] {
+        let Derived { slots, block } = self.derived[n];
+        if slots == [0; FAST / 64] {
             return;
         }
-        self.grants.take_all();
-        for (word, bits) in self.derived[n].iter_mut().enumerate() {
-            let mut left = core::mem::take(bits);
+        self.derived[n] = Derived::default();
+        self.grants.take_block(block.0, block.1);
+        for (word, mut left) in slots.into_iter().enumerate() {
             while left != 0 {
                 let bit = left.trailing_zeros() as usize;
                 self.fast[(word * 64 + bit) % FAST] = NOTHING;
@@ -414,7 +424,9 @@ impl Mmu {
         if keep && resolved.holds_for_4_kb() {
             let slot = Self::slot(mva, context);
             self.fast[slot] = resolved;
-            self.derived[first + n][slot / 64] |= 1 << (slot % 64);
+            let derived = &mut self.derived[first + n];
+            derived.slots[slot / 64] |= 1 << (slot % 64);
+            derived.block = (mva, !(entry.size() - 1));
         }
         Ok(resolved)
     }

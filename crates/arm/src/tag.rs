@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Comparison of the tags of a set.
+//! Comparison of the tags of a set. A tag has the MVA of the line in bits 31:5 and the valid bit in bit 0.
 
-/// Returns the way whose tag matches. At most one way matches. The search does not stop at a match, because the host
+use crate::addr::Mva;
+
+/// The bits of a tag that are compared.
+const COMPARED: u32 = !31 | 1;
+
+/// Returns the way that holds `mva`. At most one way holds it. The search does not stop at a match, because the host
 /// could not predict the branch that stops it.
 #[inline(always)]
-pub fn way_of(ways: &[u32], matches: impl Fn(u32) -> bool) -> Option<usize> {
+pub fn way_of(ways: &[u32], mva: Mva) -> Option<usize> {
+    let want = (mva.0 & !31) | 1;
+    let matches = |tag: u32| tag & COMPARED == want;
     if let [a, b, c, d] = *ways {
         let found = [a, b, c, d].map(|tag| u32::from(matches(tag)));
         let mask = found[0] | found[1] << 1 | found[2] << 2 | found[3] << 3;
@@ -20,11 +27,13 @@ mod tests {
     #[test]
     fn any_number_of_ways_is_searched() {
         for ways in 1..=8u32 {
-            let tags: Vec<u32> = (10..10 + ways).collect();
+            // The dirty bits do not matter.
+            let tags: Vec<u32> = (0..ways).map(|n| 32 * (10 + n) + 2 * (n % 4) + 1).collect();
             for n in 0..ways {
-                assert_eq!(way_of(&tags, |tag| tag == 10 + n), Some(n as usize));
+                assert_eq!(way_of(&tags, Mva(32 * (10 + n) + 4)), Some(n as usize));
             }
-            assert_eq!(way_of(&tags, |tag| tag == 9), None);
+            assert_eq!(way_of(&tags, Mva(32 * 9)), None);
+            assert_eq!(way_of(&vec![32 * 9; ways as usize], Mva(32 * 9)), None);
         }
     }
 }

@@ -71,6 +71,7 @@ struct Pending {
 crate::state!(Pending: pa, words, bytes, ready, data);
 
 impl Pending {
+    #[inline]
     fn span(&self) -> (u32, u32) {
         let bytes = if self.words > 0 {
             u32::from(self.words) * 4
@@ -80,6 +81,7 @@ impl Pending {
         (self.pa.0, bytes)
     }
 
+    #[inline]
     fn data_words(&self) -> usize {
         usize::from(self.words.max(1))
     }
@@ -112,6 +114,7 @@ pub struct Biu {
 crate::state!(Biu: free_at, queue, head, len, words, victim; sync, buffers, writes => check);
 
 /// Whether `[a, a + n)` and `[b, b + m)` share a byte.
+#[inline]
 fn overlap((a, n): (u32, u32), (b, m): (u32, u32)) -> bool {
     a.wrapping_sub(b) < m || b.wrapping_sub(a) < n
 }
@@ -356,6 +359,7 @@ impl Biu {
         now
     }
 
+    #[inline]
     fn conflicts(&self, pa: Pa, bytes: u32) -> bool {
         let in_queue = (0..self.len).any(|n| {
             overlap(

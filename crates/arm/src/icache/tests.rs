@@ -41,9 +41,9 @@ fn a_line_that_comes_back_unchanged_finds_its_slot_again() {
 #[test]
 fn a_hint_is_forgotten_with_its_line_however_often_all_are() {
     let mut c = cache();
-    c.fill(0, Mva(0x1000), Pa(0x8000), &[1; 8], false);
-    let slot = c.enter(0, false);
+    let slot = c.fill(0, Mva(0x1000), Pa(0x8000), &[1; 8], false);
     assert_eq!(c.hint(Mva(0x1000), false), Some(slot));
+    assert_eq!(c.enter(0, false), slot);
     for times in 1..=1 << 17 {
         c.invalidate_all();
         assert_eq!(c.hint(Mva(0x1000), false), None, "{times}");

@@ -7,6 +7,7 @@ use crate::bus::{Bus, BusError, Width};
 use crate::cpu::exception::Exception;
 use crate::cpu::{Aborted, Access, Cpu};
 use crate::dcache::Dirty;
+use crate::memory::MemoryPath;
 use crate::mmu::{self, DescriptorRead, Fault, Kind, Resolved};
 use crate::observe::{Cause, Event, Side};
 use crate::write_buffer::Biu;
@@ -336,19 +337,20 @@ impl<B: Bus> Cpu<B> {
         Ok(line)
     }
 
-    /// Chooses the line to fill for `mva`. Returns it with its victim and the victim's dirty data.
+    /// Chooses the line to fill for `mva`. Returns it with its victim and what is dirty in the victim.
     #[inline(always)]
     fn make_room(&mut self, mva: Mva, page: Resolved) -> (usize, Option<Mva>, Option<Dirty>) {
-        let room = match self.has_policy(page, mmu::MINI) {
-            true => self.memory.dcache.allocate_mini(mva),
-            false => self.memory.dcache.allocate(mva),
+        let line = match self.has_policy(page, mmu::MINI) {
+            true => self.memory.dcache.choose_in_mini(mva),
+            false => self.memory.dcache.choose(mva),
         };
-        if let Some(victim) = room.1 {
+        let (victim, dirty) = self.memory.dcache.empty(line);
+        if let Some(victim) = victim {
             self.memory.mmu.grants.take(victim);
             let side = Side::Data;
             self.tell(Event::Replaced { side, mva: victim });
         }
-        room
+        (line, victim, dirty)
     }
 
     /// Returns the line that holds `mva`. Fills it if it is missing.
@@ -378,20 +380,14 @@ impl<B: Bus> Cpu<B> {
         }
         let mut now = before;
         if let Some(d) = dirty.as_ref().filter(|_| alias) {
-            now = self
-                .memory
-                .biu
-                .evict(&mut self.bus, now, d.pa, d.halves, &d.data);
+            now = self.evict(now, d);
         }
         let mut data = [0; 8];
         let filled = self.memory.biu.read_line(&mut self.bus, now, pa, &mut data);
         let Ok((start, time)) = filled else {
             // The victim has left its line even though the fill failed.
             if let Some(d) = dirty.as_ref().filter(|_| !alias) {
-                let accepted = self
-                    .memory
-                    .biu
-                    .evict(&mut self.bus, now, d.pa, d.halves, &d.data);
+                let accepted = self.evict(now, d);
                 self.wait_until(Cause::Eviction, accepted);
             }
             self.bus_used();
@@ -403,10 +399,7 @@ impl<B: Bus> Cpu<B> {
             self.counters.dcache_halves_written += u64::from(d.halves.count_ones());
             if !alias {
                 let filled_at = start + u64::from(time.last);
-                let accepted =
-                    self.memory
-                        .biu
-                        .evict(&mut self.bus, filled_at, d.pa, d.halves, &d.data);
+                let accepted = self.evict(filled_at, d);
                 if accepted > filled_at {
                     resume = resume.max(accepted);
                 }
@@ -422,6 +415,13 @@ impl<B: Bus> Cpu<B> {
         self.counters.dcache_fills += 1;
         self.bus_used();
         Ok((line, resume))
+    }
+
+    /// Moves the dirty halves of a line to the victim buffer. Returns the cycle at which the core can continue.
+    pub(super) fn evict(&mut self, now: u64, dirty: &Dirty) -> u64 {
+        let MemoryPath { biu, dcache, .. } = &mut self.memory;
+        let Dirty { line, pa, halves } = *dirty;
+        biu.evict(&mut self.bus, now, pa, halves, dcache.line(line))
     }
 
     /// Cycles from the bus grant of a line fill until the pipeline continues.

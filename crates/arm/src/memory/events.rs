@@ -158,13 +158,13 @@ impl<B: Bus> Cpu<B> {
     /// Reports the write-back of dirty halves.
     pub(super) fn tell_write_back(&mut self, mva: Mva, dirty: &Dirty, victim: bool) {
         if B::OBSERVED {
-            let Dirty { pa, halves, data } = dirty;
-            let pa = *pa;
+            let Dirty { line, pa, halves } = *dirty;
+            let data = *self.memory.dcache.line(line);
             self.tell(Event::WriteBack {
                 mva,
                 pa,
-                halves: *halves,
-                data,
+                halves,
+                data: &data,
                 victim,
             });
         }

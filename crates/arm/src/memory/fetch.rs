@@ -172,10 +172,7 @@ impl<B: Bus> Cpu<B> {
         self.memory.icache.prefetch = None;
         self.fetch.slot = match self.memory.icache.hint(mva, thumb) {
             Some(slot) => slot,
-            None => {
-                let line = self.fetch_line(pc, mva, thumb)?;
-                self.memory.icache.enter(line, thumb)
-            }
+            None => self.find_or_fill(pc, mva, thumb)?,
         };
         self.wait_for_instruction(self.cycles - before);
         self.fetch.line_pc = pc & LINE;
@@ -237,12 +234,14 @@ impl<B: Bus> Cpu<B> {
         Ok(cached)
     }
 
-    /// Returns the I-cache line with the instruction at `pc`, using the last translation.
+    /// Returns the slot of the I-cache line with the instruction at `pc`, using the last translation.
     #[inline(always)]
-    fn fetch_line(&mut self, pc: u32, mva: Mva, thumb: bool) -> Result<usize, Fault> {
+    fn find_or_fill(&mut self, pc: u32, mva: Mva, thumb: bool) -> Result<usize, Fault> {
         match self.memory.icache.find(mva) {
-            Some(line) => Ok(line),
-            None => self.fill_icache(pc, mva, self.fetch.resolved, thumb),
+            Some(line) => Ok(self.memory.icache.enter(line, thumb)),
+            // The compiler makes a copy of the function for each state.
+            None if thumb => self.fill_icache(pc, mva, self.fetch.resolved, true),
+            None => self.fill_icache(pc, mva, self.fetch.resolved, false),
         }
     }
 
@@ -258,7 +257,7 @@ impl<B: Bus> Cpu<B> {
         Ok(())
     }
 
-    /// Fills the I-cache line that holds `mva`, for the instruction at `pc`.
+    /// Fills the I-cache line that holds `mva`, for the instruction at `pc`. Returns its slot.
     #[inline(always)]
     fn fill_icache(
         &mut self,
@@ -283,13 +282,13 @@ impl<B: Bus> Cpu<B> {
             let side = Side::Instruction;
             self.tell_at(pc, Event::Replaced { side, mva });
         }
-        self.memory.icache.fill(line, mva, pa, &data, thumb);
+        let slot = self.memory.icache.fill(line, mva, pa, &data, thumb);
         self.tell_ifill(Side::Instruction, pc, mva, page);
         let resume = start + self.exposed(time);
         self.wait_until(Cause::InstructionMiss, resume);
         self.counters.icache_fills += 1;
         self.counters.icache_fill_cycles += self.cycles - before;
-        Ok(line)
+        Ok(slot)
     }
 
     /// Fetches from an uncached page through the four-word prefetch buffer.

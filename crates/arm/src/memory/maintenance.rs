@@ -130,13 +130,9 @@ impl<B: Bus> Cpu<B> {
 
     /// Moves dirty data to the victim buffer, as maintenance.
     fn write_back(&mut self, dirty: &Dirty) {
-        let Dirty { pa, halves, data } = dirty;
         self.counters.dcache_cleans += 1;
-        self.counters.dcache_halves_written += u64::from(halves.count_ones());
-        let accepted = self
-            .memory
-            .biu
-            .evict(&mut self.bus, self.cycles, *pa, *halves, data);
+        self.counters.dcache_halves_written += u64::from(dirty.halves.count_ones());
+        let accepted = self.evict(self.cycles, dirty);
         self.memory.biu.writes.victim_is_of(Cause::Maintenance);
         self.spend_until(Cause::Maintenance, accepted);
         self.bus_used();
@@ -184,7 +180,8 @@ impl<B: Bus> Cpu<B> {
         if self.memory.dcache.find(mva).is_some() {
             return;
         }
-        let (line, victim, dirty) = self.memory.dcache.allocate_in_turn(mva);
+        let line = self.memory.dcache.choose_in_turn(mva);
+        let (victim, dirty) = self.memory.dcache.empty(line);
         if let Some(victim) = victim {
             self.memory.mmu.grants.take(victim);
             let side = Side::Data;

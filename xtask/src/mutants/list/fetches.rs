@@ -13,8 +13,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "icache.rs",
-        "        let replaced = self.mva(line);\n        self.invalidate(line);",
-        "        let replaced = self.mva(line);",
+        "        let tag = self.invalidate(line);\n        (line,",
+        "        let tag = core::mem::take(&mut self.tags[line]);\n        (line,",
         "replacing a line removes its hint",
     ),
     killed(
@@ -49,15 +49,15 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     survives(
         "icache.rs",
-        "            filled.slot == slot as u32 && filled.thumb == thumb && tag & VALID != 0",
-        "            filled.slot == slot as u32 && tag & VALID != 0",
+        "            usize::from(filled.slot) == slot && filled.thumb == thumb && tag & VALID != 0",
+        "            usize::from(filled.slot) == slot && tag & VALID != 0",
         "A32 and Thumb have separate slots",
         "the shortcut is used less often than possible, which is always correct",
     ),
     survives(
         "icache.rs",
-        "            filled.slot == slot as u32 && filled.thumb == thumb && tag & VALID != 0",
-        "            filled.slot == slot as u32 && filled.thumb == thumb",
+        "            usize::from(filled.slot) == slot && filled.thumb == thumb && tag & VALID != 0",
+        "            usize::from(filled.slot) == slot && filled.thumb == thumb",
         "an invalid line uses no slot",
         "the shortcut is used less often than possible, which is always correct",
     ),
@@ -69,8 +69,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "icache.rs",
-        "        match words[0] != 0 && self.holds",
-        "        match self.holds",
+        "        match self.holds(shared[0], words, thumb) && words[0] != 0 {",
+        "        match self.holds(shared[0], words, thumb) {",
         "lines of zeros do not share a slot (first slot)",
     ),
     killed(
@@ -107,8 +107,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "icache.rs",
-        "pairs.fold(0, |other, (held, word)| other | (held ^ word)) == 0",
-        "pairs.take(7).fold(0, |other, (held, word)| other | (held ^ word)) == 0",
+        "self.heads[usize::from(thumb)][slot].words == *words",
+        "self.heads[usize::from(thumb)][slot].words[..7] == words[..7]",
         "a slot matches only if all eight words are equal",
     ),
     killed(
