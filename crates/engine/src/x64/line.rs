@@ -387,30 +387,7 @@ impl Line<'_> {
         if step.action == Action::Interpret {
             return self.interpret(number, *step);
         }
-        let may_be_slow = match step.action {
-            Action::Nothing
-            | Action::Data { .. }
-            | Action::Multiply { .. }
-            | Action::MultiplyLong { .. }
-            | Action::CountZeros { .. }
-            | Action::Status { .. }
-            | Action::Call { .. }
-            | Action::Branch { .. } => false,
-            Action::Jump { exchange, .. } => exchange,
-            _ => true,
-        };
-        let slow = if may_be_slow {
-            let is_access = match step.action {
-                Action::Transfer { .. } => true,
-                Action::Block { list, .. } => list >> 15 == 0,
-                _ => false,
-            };
-            // On a core with a scoreboard, other results may be pending at an entry than the plan has.
-            let accesses = is_access && step.alone && !self.plan.beside;
-            self.call(number, *step, accesses)
-        } else {
-            0
-        };
+        let slow = self.slow_path(number, step);
         if let (Action::Branch { distance, link }, Some(pending)) = (step.action, step.predicted) {
             return self.predicted_branch(number, step, (distance, link), pending);
         }
@@ -436,8 +413,10 @@ impl Line<'_> {
                 asm!(self ; mov eax, [BYTE rbx + self.r(14)] ; add eax, offset as i32);
                 self.jump_to(number, step, true);
             }
-            _ if may_be_slow => self.access_memory(number, step, slow),
-            _ => self.compute(number, step.action),
+            action => match slow {
+                0 => self.compute(number, action),
+                _ => self.access_memory(number, step, slow),
+            },
         }
         if let Some(pending) = step.apart {
             return self.go_on_apart(number, step, pending);
@@ -445,6 +424,32 @@ impl Line<'_> {
         if step.leaving == 0 && step.condition != ALWAYS && step.cycles > 1 {
             asm!(self ; add r12, BYTE step.cycles as i8 - 1);
         }
+    }
+
+    /// Address of the call for an instruction that code does not always execute itself, or zero.
+    fn slow_path(&mut self, number: usize, step: &Step) -> usize {
+        match step.action {
+            Action::Nothing
+            | Action::Data { .. }
+            | Action::Multiply { .. }
+            | Action::MultiplyLong { .. }
+            | Action::CountZeros { .. }
+            | Action::Status { .. }
+            | Action::Call { .. }
+            | Action::Jump {
+                exchange: false, ..
+            }
+            | Action::Branch { .. } => return 0,
+            _ => {}
+        }
+        let is_access = match step.action {
+            Action::Transfer { .. } => true,
+            Action::Block { list, .. } => list >> 15 == 0,
+            _ => false,
+        };
+        // On a core with a scoreboard, other results may be pending at an entry than the plan has.
+        let accesses = is_access && step.alone && !self.plan.beside;
+        self.call(number, *step, accesses)
     }
 
     /// Jumps if a condition fails.

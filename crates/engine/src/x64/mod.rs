@@ -245,65 +245,32 @@ impl Stubs {
     fn make(memory: &CodeMemory, f: Fields) -> Option<Stubs> {
         let [start, _] = memory.ends();
         let mut ops = Assembler::new(start);
-        let chains = [
-            chain::enter(&mut ops, f),
-            chain::chain(&mut ops, f),
-            chain::chain_next(&mut ops, f),
-            chain::chain_word(&mut ops, f),
-            chain::chain_late(&mut ops, f),
-            interpret::chain_pending(&mut ops, f),
-            interpret::step(&mut ops, f),
-            soon::chain_soon(&mut ops, f),
-            soon::taken(&mut ops, f),
-            soon::not_taken(&mut ops, f),
-        ];
-        let [
-            enter,
-            chain,
-            chain_next,
-            chain_word,
-            chain_late,
-            chain_pending,
-            step,
-            chain_soon,
-            taken,
-            not_taken,
-        ] = chains.map(|at| start + at);
-        let load = Size::ALL.map(|size| start + access::load(&mut ops, f, size));
-        let store = Size::ALL.map(|size| start + access::store(&mut ops, f, size));
-        let slow_load = Size::ALL.map(|size| start + interpret::load(&mut ops, f, size));
-        let slow_store = Size::ALL.map(|size| start + interpret::store(&mut ops, f, size));
-        let [slow_load_block, slow_store_block] =
-            [false, true].map(|write| start + interpret::block(&mut ops, f, write));
-        let near = start + interpret::near(&mut ops, f);
-        let [load_block, store_block] =
-            [false, true].map(|write| start + access::block(&mut ops, f, write));
-        let end_block = start + access::end_block(&mut ops);
-        let mask = start + access::mask(&mut ops, f);
+        let mut stub = |make: &dyn Fn(&mut Assembler, Fields) -> usize| start + make(&mut ops, f);
+        let stubs = Stubs {
+            enter: stub(&chain::enter),
+            chain: stub(&chain::chain),
+            chain_next: stub(&chain::chain_next),
+            chain_word: stub(&chain::chain_word),
+            chain_late: stub(&chain::chain_late),
+            chain_pending: stub(&interpret::chain_pending),
+            step: stub(&interpret::step),
+            chain_soon: stub(&soon::chain_soon),
+            taken: stub(&soon::taken),
+            not_taken: stub(&soon::not_taken),
+            load: Size::ALL.map(|size| stub(&|ops, f| access::load(ops, f, size))),
+            store: Size::ALL.map(|size| stub(&|ops, f| access::store(ops, f, size))),
+            slow_load: Size::ALL.map(|size| stub(&|ops, f| interpret::load(ops, f, size))),
+            slow_store: Size::ALL.map(|size| stub(&|ops, f| interpret::store(ops, f, size))),
+            slow_load_block: stub(&|ops, f| interpret::block(ops, f, false)),
+            slow_store_block: stub(&|ops, f| interpret::block(ops, f, true)),
+            near: stub(&interpret::near),
+            load_block: stub(&|ops, f| access::block(ops, f, false)),
+            store_block: stub(&|ops, f| access::block(ops, f, true)),
+            end_block: stub(&|ops, _| access::end_block(ops)),
+            mask: stub(&access::mask),
+        };
         memory.append(&ops.finalize().ok()?, &[])?;
-        Some(Stubs {
-            enter,
-            chain,
-            chain_next,
-            chain_word,
-            chain_late,
-            chain_pending,
-            chain_soon,
-            taken,
-            not_taken,
-            step,
-            load,
-            store,
-            slow_load,
-            slow_store,
-            slow_load_block,
-            slow_store_block,
-            near,
-            load_block,
-            store_block,
-            end_block,
-            mask,
-        })
+        Some(stubs)
     }
 }
 

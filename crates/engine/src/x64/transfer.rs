@@ -66,16 +66,19 @@ impl Line<'_> {
                     self.leave(number, step);
                 }
             }
-            Action::Mask(operand) => {
-                match operand {
-                    Operand::Register(m) => self.get(EAX, number, m),
-                    Operand::Constant(value, _) => asm!(self ; mov eax, DWORD value as i32),
-                    _ => unreachable!("the operand of MSR is not shifted"),
-                }
-                self.access(self.stubs.mask, slow);
-            }
+            Action::Mask(operand) => self.mask(number, operand, slow),
             _ => unreachable!("no other action accesses memory"),
         }
+    }
+
+    /// Writes the control byte of the CPSR.
+    fn mask(&mut self, number: usize, operand: Operand, slow: usize) {
+        match operand {
+            Operand::Register(m) => self.get(EAX, number, m),
+            Operand::Constant(value, _) => asm!(self ; mov eax, DWORD value as i32),
+            _ => unreachable!("the operand of MSR is not shifted"),
+        }
+        self.access(self.stubs.mask, slow);
     }
 
     /// Transfers a pair of registers.
