@@ -56,6 +56,8 @@ pub fn chain_pending(ops: &mut Assembler, f: Fields) -> usize {
         ; mov [rbx + f.cycles], r12
         ; mov rdi, rbx
         ; call QWORD [BYTE rbp + STEP]
+        // A fetch that faults may have taken time.
+        ; mov r12, [rbx + f.cycles]
         ; test al, al
         ; jz ->end
         ; inc r13

@@ -4,6 +4,7 @@
 //!
 //! `LOCKSTEP_SEEDS=A..B` selects other programs.
 
+mod faults;
 mod pairs;
 mod restored;
 mod xscale;
