@@ -7,28 +7,11 @@ use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
 use super::chain::{address, count, flags_in, flags_out};
 use super::{
-    Assembler, DESCRIBED, EAX, ECX, EDX, ESI, Fields, LIMIT, LOAD, MARGIN, MOVED, R14, SCOREBOARD,
-    STEP, STORE, TIMED, TOLD, TOLD_AT,
+    Assembler, DESCRIBED, EAX, ECX, EDX, ESI, Fields, LIMIT, LOAD, MOVED, R14, SCOREBOARD, STEP,
+    STORE, TIMED, TOLD, TOLD_AT,
 };
 use crate::action::Size;
-
-/// Description of an instruction that the interpreter executes. It lies behind the code that calls the interpreter. The
-/// code that goes on lies behind the description.
-#[repr(C)]
-pub struct Described {
-    /// Number of the instruction within its line.
-    pub number: u8,
-    /// Cycles of the line before the instruction.
-    pub start: u8,
-    /// Cycles of the line, as the code that follows counts them, before the next instruction.
-    pub next_start: u8,
-    /// Wait that the code has counted already.
-    pub stall: u8,
-    pub unused: [u8; 4],
-    /// Pending before and after the instruction.
-    pub before: u64,
-    pub after: u64,
-}
+use crate::format::{Described, MARGIN};
 
 const NUMBER: i8 = offset_of!(Described, number) as i8;
 const START: i8 = offset_of!(Described, start) as i8;
