@@ -44,11 +44,8 @@ use arm::engine::Engine;
 use arm::model::Core;
 use board::bus::SystemBus;
 
-/// Whether the translator knows a core. On AArch64, it does not know cores with a scoreboard.
+/// Whether the translator knows a core.
 pub fn knows(core: &Core) -> bool {
-    #[cfg(target_os = "linux")]
-    return plan::is_planned(core) && host::knows(core);
-    #[cfg(not(target_os = "linux"))]
     plan::is_planned(core)
 }
 
@@ -62,22 +59,14 @@ const THRESHOLD: u32 = 100;
 ///
 /// Fails with the reason if the host or the core has none.
 pub fn translator(core: &'static Core) -> Result<Box<dyn Engine<SystemBus>>, String> {
-    if !knows(core) {
-        return Err(unknown(core));
-    }
     translator_for::<SystemBus>(core, THRESHOLD)
-}
-
-fn unknown(core: &Core) -> String {
-    format!("the translator does not know the core {}", core.name)
 }
 
 /// Returns the translator for a core on another bus, which translates a line after `threshold` entries.
 ///
 /// # Errors
 ///
-/// Fails with the reason if the host has no translator, or if no host has one for the core. If only this host has none for
-/// the core, no line has code.
+/// As [`translator`].
 pub fn translator_for<B: Bus>(
     core: &'static Core,
     threshold: u32,

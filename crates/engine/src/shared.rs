@@ -63,7 +63,10 @@ pub fn translator<B: Bus>(
     threshold: u32,
 ) -> Result<Box<dyn Engine<B>>, String> {
     if !plan::is_planned(core) {
-        return Err(crate::unknown(core));
+        return Err(format!(
+            "the translator does not know the core {}",
+            core.name
+        ));
     }
     let mut all = GENERATIONS.lock().unwrap_or_else(PoisonError::into_inner);
     let generation = generation(&mut all, &Cpu::<B>::LAYOUT)?;
@@ -110,8 +113,8 @@ impl Generation {
         }
         let (begin, before) = (Instant::now(), self.memory.used());
         let code = match plan::plan(line) {
-            Some(plan) if host::knows(line.core()) => Some(self.maker.make(&plan).ok_or(Full)?),
-            _ => None,
+            Some(plan) => Some(self.maker.make(&plan).ok_or(Full)?),
+            None => None,
         };
         self.codes.insert(key, code);
         let mut statistics = STATISTICS.lock().unwrap_or_else(PoisonError::into_inner);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arm::engine::Set;
-use arm::model::{ARM920T, ARM926EJS, Core};
+use arm::model::{ARM920T, ARM926EJS, Core, IXP42X};
 use arm::{Config, Cpu};
 
 // The tests of whole programs use the rest.
@@ -53,7 +53,7 @@ fn every_host_has_code_for_every_line() {
     let memories = [(); 2].map(|()| Arc::new(CodeMemory::new().unwrap()));
     let x64 = x64::Maker::new(Arc::clone(&memories[0]), &layout).unwrap();
     let a64 = a64::Maker::new(Arc::clone(&memories[1]), &layout).unwrap();
-    for core in [&ARM926EJS, &ARM920T] {
+    for core in [&ARM926EJS, &ARM920T, &IXP42X] {
         let plans = plans(core);
         assert!(plans.len() > 1000, "{}", plans.len());
         for plan in &plans {

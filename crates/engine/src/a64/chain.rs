@@ -4,7 +4,7 @@
 use arm::engine::Set;
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
-use super::{Assembler, CODE, CORE, ENTER, Fields, HEADS, HINTS, LINES, TAGS};
+use super::{Assembler, CODE, CORE, ENTER, Fields, HEADS, HINTS, LINES, SCOREBOARD, TAGS};
 use crate::format::MARGIN;
 
 /// Enters code, as a function of the host: see [`super::enter`].
@@ -35,8 +35,8 @@ pub fn enter(ops: &mut Assembler, f: Fields) -> usize {
     flags_in(ops, f);
     dynasm!(ops
         ; .arch aarch64
-        // The core enters code only while nothing is pending.
-        ; mov x2, xzr
+        ; ldr x2, [x19, f.interlock]
+        ; str xzr, [x19, f.interlock]
         ; bl ->place
         ; br x3
     );
@@ -151,7 +151,7 @@ fn look_up(ops: &mut Assembler, f: Fields) {
         ; ldr x2, [x19, f.interlock]
         ; str xzr, [x19, f.interlock]
         // Puts the address of the code w3 of the current line, at the instruction at the pc, into x3. The results in x2
-        // are pending. Without a scoreboard, they never are late ones here.
+        // are pending.
         ; ->place:
         ; ldr x13, [x19, f.slot]
         ; ldr x9, [x20, HEADS]
@@ -159,6 +159,10 @@ fn look_up(ops: &mut Assembler, f: Fields) {
         ; ldr w0, [x19, f.pc]
         ; and w9, w0, !31
         ; cbz x2, ->begin
+        ; ldr w4, [x19, f.r(15)]
+        ; ldr w10, [x20, SCOREBOARD]
+        ; cbnz w10, ->begin_soon
+        // Without a scoreboard, late results never are pending here.
         ; lsr x2, x2, 32
         ; b ->begin_word
         ; none:
@@ -264,7 +268,7 @@ pub fn flags_in(ops: &mut Assembler, f: Fields) {
 }
 
 /// Puts the number of the instruction at `w0` within its line into `x10`.
-fn number(ops: &mut Assembler, f: Fields) {
+pub fn number(ops: &mut Assembler, f: Fields) {
     match f.set {
         Set::A32 => dynasm!(ops ; .arch aarch64 ; ubfx w10, w0, 2, 3),
         Set::Thumb => dynasm!(ops ; .arch aarch64 ; ubfx w10, w0, 1, 4),
@@ -316,7 +320,7 @@ fn find_entry(ops: &mut Assembler, f: Fields) {
 /// Finds the code of the line at `w0`, and makes it the current line. Leaves the name of the code in `x3`, the address of
 /// the line in `w9`, and the head of its slot in `x13`. Jumps to the next label `out` if there is no code, or if the horizon
 /// is near. Changes neither `w0`, `x2` nor `w4`.
-fn find_line(ops: &mut Assembler, f: Fields) {
+pub fn find_line(ops: &mut Assembler, f: Fields) {
     let tag = match f.set {
         Set::A32 => 1,
         Set::Thumb => 3,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Data processing and multiplications.
 
+use arm::model::Multiplier;
 use dynasmrt::aarch64::RX;
 use dynasmrt::{DynasmApi, DynasmLabelApi};
 
@@ -8,6 +9,7 @@ use super::NZCV;
 use super::chain::flags_out;
 use super::line::{Line, asm};
 use crate::action::{Action, Operand, Shift};
+use crate::plan::MOST_MULTIPLIER;
 
 impl Line<'_> {
     /// Executes an instruction that accesses no memory and does not branch.
@@ -236,7 +238,28 @@ impl Line<'_> {
         }
     }
 
+    /// Adds the cycles that the multiplier takes for the significant bits of a factor.
+    fn multiplier(&mut self, s: usize, signed: bool) {
+        if self.plan.multiplier != Multiplier::Bits {
+            return;
+        }
+        asm!(self ; ldr w1, [x19, self.r(s)]);
+        if signed {
+            asm!(self ; eor w1, w1, w1, asr 31);
+        }
+        asm!(self
+            ; add x21, x21, u32::from(MOST_MULTIPLIER)
+            ; tst w1, 0xffff_8000
+            ; cset x2, eq
+            ; sub x21, x21, x2
+            ; tst w1, 0xf800_0000
+            ; cset x2, eq
+            ; sub x21, x21, x2
+        );
+    }
+
     fn multiply(&mut self, flags: bool, (m, s): (usize, usize), add: Option<usize>, d: usize) {
+        self.multiplier(s, true);
         asm!(self
             ; ldr w0, [x19, self.r(m)]
             ; ldr w1, [x19, self.r(s)]
@@ -259,6 +282,7 @@ impl Line<'_> {
         (m, s): (usize, usize),
         (low, high): (usize, usize),
     ) {
+        self.multiplier(s, signed);
         asm!(self
             ; ldr w0, [x19, self.r(m)]
             ; ldr w1, [x19, self.r(s)]

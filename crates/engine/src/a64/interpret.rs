@@ -7,7 +7,7 @@ use arm::engine::Set;
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
 use super::chain::{flags_in, flags_out};
-use super::{Assembler, DESCRIBED, Fields, STEP};
+use super::{Assembler, DESCRIBED, Fields, SCOREBOARD, STEP, TOLD, TOLD_AT};
 use crate::format::{Described, MARGIN};
 
 const NUMBER: u32 = offset_of!(Described, number) as u32;
@@ -46,8 +46,20 @@ pub fn chain_pending(ops: &mut Assembler, f: Fields) -> usize {
         ; b.lo ->end
         ; mov x27, x9
         ; ->onward:
-        ; ldr x9, [x19, f.interlock]
-        ; cbnz x9, ->pending
+        ; ldr x2, [x19, f.interlock]
+        ; cbz x2, >none
+        ; ldr w9, [x20, SCOREBOARD]
+        ; cbz w9, ->pending
+    );
+    flags_in(ops, f);
+    dynasm!(ops
+        ; .arch aarch64
+        ; str xzr, [x19, f.interlock]
+        ; ldr w0, [x19, f.pc]
+        ; ldr w4, [x19, f.r(15)]
+        ; bl ->soon
+        ; br x3
+        ; none:
     );
     flags_in(ops, f);
     dynasm!(ops
@@ -90,7 +102,30 @@ fn before_step(ops: &mut Assembler, f: Fields) {
         ; str w9, [x19, f.pc]
         ; str x1, [x20, DESCRIBED]
     );
+    told(ops, f);
     flags_out(ops, f);
+}
+
+/// If the entry of the line was for the instruction that `x1` describes, replaces the planned results by those that are
+/// pending. The entry took back the planned wait.
+fn told(ops: &mut Assembler, f: Fields) {
+    dynasm!(ops
+        ; .arch aarch64
+        ; ldrb w9, [x1, NUMBER]
+        ; add x9, x22, x9
+        ; ldr x10, [x20, TOLD_AT]
+        ; cmp x9, x10
+        ; b.ne >planned
+        ; ldrb w9, [x1, STALL]
+        ; ldr x10, [x19, f.interlock_cycles]
+        ; add x10, x10, x9
+        ; str x10, [x19, f.interlock_cycles]
+        ; add x21, x21, x9
+        ; str x21, [x19, f.cycles]
+        ; ldr x9, [x20, TOLD]
+        ; str x9, [x19, f.interlock]
+        ; planned:
+    );
 }
 
 /// Executes one instruction by the interpreter. `x1` has the address of a [`Described`].

@@ -9,7 +9,7 @@ use arm::engine::{Pending, Set};
 use dynasmrt::aarch64::RX;
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 
-use super::{Assembler, Fields, NZCV, Stubs};
+use super::{Assembler, Fields, NZCV, Stubs, TOLD, TOLD_AT};
 use crate::action::{ALWAYS, Action};
 use crate::format::{At, Described, Made, first, head};
 use crate::plan::{Plan, Step};
@@ -22,11 +22,11 @@ pub struct Line<'a> {
     pub ops: Assembler,
     pub f: Fields,
     pub stubs: Stubs,
-    plan: &'a Plan,
+    pub plan: &'a Plan,
     /// Start of each instruction, and of what follows the last.
-    starts: Vec<DynamicLabel>,
+    pub starts: Vec<DynamicLabel>,
     /// Start of each instruction behind its wait.
-    waited: Vec<DynamicLabel>,
+    pub waited: Vec<DynamicLabel>,
     /// Address of the calls of the interpreter.
     calls_at: usize,
     /// Calls of the interpreter: number of the instruction, and how it is executed.
@@ -86,7 +86,7 @@ impl Line<'_> {
     }
 
     /// Distance of an instruction from the start of the line, in bytes.
-    fn distance(&self, number: usize) -> u32 {
+    pub fn distance(&self, number: usize) -> u32 {
         (self.f.set.width() * number) as u32
     }
 
@@ -107,23 +107,16 @@ impl Line<'_> {
         offsets.push(self.ops.offset().0);
         self.end();
         for (number, step) in plan.steps.iter().enumerate() {
-            // The interpreter waits itself, so it must know what is pending.
             if !step.is_entry() {
                 entries[number] = (self.offset(), step.start);
-                let before = Pending::NONE;
-                let step = Step {
-                    before,
-                    stall: 0,
-                    ..*step
-                };
-                self.interpret(number, step);
+                self.enter_fresh(number, step);
             }
         }
         (offsets, entries)
     }
 
     /// Counts a wait. Changes `w9`.
-    fn wait(&mut self, stall: u8) {
+    pub fn wait(&mut self, stall: u8) {
         if stall > 0 {
             asm!(self
                 ; ldr x9, [x19, self.f.interlock_cycles]
@@ -131,6 +124,43 @@ impl Line<'_> {
                 ; str x9, [x19, self.f.interlock_cycles]
             );
         }
+    }
+
+    /// The entry at an instruction for which the plan has pending results, while nothing is pending.
+    fn enter_fresh(&mut self, number: usize, step: &Step) {
+        let Some(fresh) = self.plan.fresh(number) else {
+            let before = Pending::NONE;
+            let step = Step {
+                before,
+                stall: 0,
+                ..*step
+            };
+            return self.interpret(number, step);
+        };
+        if fresh.stall > 0 {
+            let stall = u32::from(fresh.stall);
+            asm!(self
+                ; sub x21, x21, stall
+                ; ldr x9, [x19, self.f.interlock_cycles]
+                ; sub x9, x9, stall
+                ; str x9, [x19, self.f.interlock_cycles]
+            );
+        }
+        if let Some(told) = fresh.told {
+            self.tell(told, Pending::NONE);
+        }
+        let start = self.starts[number];
+        asm!(self ; b =>start);
+    }
+
+    /// Makes the interpreter know what is pending, instead of the plan, if it executes an instruction. Changes `x9`.
+    pub fn tell(&mut self, number: usize, pending: Pending) {
+        self.constant_of_64_bits(RX::X9, pending.bits());
+        asm!(self
+            ; str x9, [x20, TOLD]
+            ; add x9, x22, number as u32
+            ; str x9, [x20, TOLD_AT]
+        );
     }
 
     /// Goes on after the last instruction.
@@ -154,27 +184,23 @@ impl Line<'_> {
     }
 
     /// Goes to the line at `w0`, after instructions that took some cycles.
-    fn go(&mut self, cycles: u8, instructions: usize, pending: u64) {
+    pub fn go(&mut self, cycles: u8, instructions: usize, pending: u64) {
         asm!(self
             ; add x21, x21, u32::from(cycles)
             ; add x22, x22, instructions as u32
             ; add w4, w23, self.distance(instructions + 1)
         );
+        if self.plan.beside && pending != 0 {
+            self.constant_of_64_bits(RX::X2, pending);
+            return asm!(self ; bl extern self.stubs.chain_soon ; br x3);
+        }
         let words = pending >> 32 & 0xffff;
         let chain = match pending {
             0 => self.stubs.chain,
             _ if pending == words << 32 => self.stubs.chain_word,
             _ if pending == words << 32 | words << 48 => self.stubs.chain_late,
             _ => {
-                for at in 0..4 {
-                    let part = (pending >> (16 * at) & 0xffff) as u32;
-                    match at {
-                        0 => asm!(self ; movz x9, part),
-                        1 => asm!(self ; movk x9, part, lsl 16),
-                        2 => asm!(self ; movk x9, part, lsl 32),
-                        _ => asm!(self ; movk x9, part, lsl 48),
-                    }
-                }
+                self.constant_of_64_bits(RX::X9, pending);
                 asm!(self ; str x9, [x19, self.f.interlock]);
                 return self.jump(self.stubs.chain_pending);
             }
@@ -249,6 +275,9 @@ impl Line<'_> {
         if step.action == Action::Interpret {
             return self.interpret(number, *step);
         }
+        if let (Action::Branch { distance, link }, Some(pending)) = (step.action, step.predicted) {
+            return self.predicted_branch(number, step, (distance, link), pending);
+        }
         let over = self.starts[number + 1];
         self.condition(step.condition, over);
         match step.action {
@@ -288,68 +317,16 @@ impl Line<'_> {
             | Action::CountZeros { .. }
             | Action::Status { .. } => self.compute(number, step.action),
         }
+        if let Some(pending) = step.apart {
+            return self.go_on_apart(number, step, pending);
+        }
         if step.leaving == 0 && step.condition != ALWAYS && step.cycles > 1 {
             asm!(self ; add x21, x21, u32::from(step.cycles) - 1);
         }
     }
 
-    /// Leaves the line for the address in `w0`.
-    pub fn leave(&mut self, number: usize, step: &Step) {
-        self.go(step.start + step.stall + step.leaving, number + 1, 0);
-    }
-
-    /// Jumps to the address in `w0`, without its low bits.
-    fn jump_to(&mut self, number: usize, step: &Step, link: bool) {
-        match self.f.set {
-            Set::A32 => asm!(self ; and w0, w0, !3),
-            Set::Thumb => asm!(self ; and w0, w0, !1),
-        }
-        if link {
-            self.link(number);
-        }
-        self.leave(number, step);
-    }
-
-    /// Puts the return address into r14. In Thumb state, its bit 0 is set.
-    fn link(&mut self, number: usize) {
-        let thumb = u32::from(self.f.set == Set::Thumb);
-        asm!(self
-            ; add w1, w23, self.distance(number + 1) + thumb
-            ; str w1, [x19, self.r(14)]
-        );
-    }
-
-    fn branch(&mut self, number: usize, step: &Step, distance: i32, link: bool) {
-        if link {
-            self.link(number);
-        }
-        let to = distance as usize / self.f.set.width();
-        if (0..32).contains(&distance) && self.plan.steps[to].is_entry() {
-            self.branch_within(number, step, to);
-        }
-        self.add(RX::X0, RX::X23, distance);
-        self.leave(number, step);
-    }
-
-    /// Branches to another instruction of the line, if the horizon is not near.
-    fn branch_within(&mut self, number: usize, step: &Step, to: usize) {
-        let cycles = step.start + step.stall + step.leaving;
-        let start = self.waited[to];
-        let to_cycles = self.plan.steps[to].start + self.plan.steps[to].stall;
-        asm!(self
-            ; add x9, x21, u32::from(cycles)
-            ; cmp x9, x27
-            ; b.hi >far
-            ; sub x21, x9, u32::from(to_cycles)
-            ; add x22, x22, number as u32 + 1
-            ; sub x22, x22, to as u32
-            ; b =>start
-            ; far:
-        );
-    }
-
     /// Jumps if a condition fails.
-    fn condition(&mut self, condition: u32, fails: DynamicLabel) {
+    pub fn condition(&mut self, condition: u32, fails: DynamicLabel) {
         let flag = [30, 29, 31, 28][condition as usize / 2 % 4];
         match condition {
             ALWAYS.. => return,
@@ -385,6 +362,17 @@ impl Line<'_> {
             (0, _) => asm!(self ; movz W(host), high, lsl 16),
             _ => asm!(self ; movz W(host), low ; movk W(host), high, lsl 16),
         }
+    }
+
+    /// Puts a constant of 64 bits into a register of the host.
+    fn constant_of_64_bits(&mut self, host: RX, value: u64) {
+        let parts = [0, 16, 32, 48].map(|at| (value >> at & 0xffff) as u32);
+        asm!(self
+            ; movz X(host), parts[0]
+            ; movk X(host), parts[1], lsl 16
+            ; movk X(host), parts[2], lsl 32
+            ; movk X(host), parts[3], lsl 48
+        );
     }
 
     /// Adds a constant to a register of the host. The sum may be in another one. Changes `w9`.

@@ -20,17 +20,18 @@
 //! executes an instruction. `x29` is the frame pointer of the host, so debuggers and profilers find the callers.
 
 mod access;
+mod branch;
 mod chain;
 mod data;
 mod interpret;
 mod line;
+mod soon;
 mod transfer;
 
 use std::mem::offset_of;
 use std::sync::Arc;
 
 use arm::engine::{Entries, Layout, Set};
-use arm::model::{Core, Multiplier};
 use dynasmrt::VecAssembler;
 
 use crate::action::Size;
@@ -53,16 +54,14 @@ const STEP: u32 = offset_of!(Frame, calls.step) as u32;
 const ENTER: u32 = offset_of!(Frame, calls.enter) as u32;
 const DESCRIBED: u32 = offset_of!(Frame, described) as u32;
 const COPIED: u32 = offset_of!(Frame, copied) as u32;
+const SCOREBOARD: u32 = offset_of!(Frame, scoreboard) as u32;
+const TOLD: u32 = offset_of!(Frame, told) as u32;
+const TOLD_AT: u32 = offset_of!(Frame, told_at) as u32;
+const BRANCHES: u32 = offset_of!(Frame, branches) as u32;
 const COPY: u32 = offset_of!(Frame, copy) as u32;
 
 /// The register NZCV, as MRS and MSR encode it.
 const NZCV: u32 = 0x5a10;
-
-/// Whether there is code for a core: not for one with a scoreboard, or with a multiplier whose time varies.
-pub fn knows(core: &Core) -> bool {
-    let behaviour = &core.behaviour;
-    !behaviour.scoreboard && behaviour.multiplier != Multiplier::Bits
-}
 
 /// Addresses of the code that all lines of an instruction set share.
 #[derive(Clone, Copy)]
@@ -80,6 +79,11 @@ pub struct Stubs {
     pub chain_late: usize,
     /// Goes to the line at `w0` while other results are pending.
     pub chain_pending: usize,
+    /// As `chain`, on a core with a scoreboard, while the results in `x2` are pending.
+    pub chain_soon: usize,
+    /// Record the branch at `w0`, with bit 0 set, in the branch target buffer.
+    pub taken: usize,
+    pub not_taken: usize,
     /// Executes one instruction by the interpreter. `x1` has the address of a [`crate::format::Described`].
     pub step: usize,
     /// For each [`Size`], loads from the address in `w0` into `w1`. The host's Z is clear if there is no grant. The same is
@@ -109,6 +113,9 @@ impl Stubs {
             chain::chain_late(&mut ops, f),
             interpret::chain_pending(&mut ops, f),
             interpret::step(&mut ops, f),
+            soon::chain_soon(&mut ops, f),
+            soon::taken(&mut ops, f),
+            soon::not_taken(&mut ops, f),
         ];
         let [
             enter,
@@ -118,6 +125,9 @@ impl Stubs {
             chain_late,
             chain_pending,
             step,
+            chain_soon,
+            taken,
+            not_taken,
         ] = chains.map(|at| start + at);
         let load = Size::ALL.map(|size| start + access::load(&mut ops, f, size));
         let store = Size::ALL.map(|size| start + access::store(&mut ops, f, size));
@@ -132,6 +142,9 @@ impl Stubs {
             chain_word,
             chain_late,
             chain_pending,
+            chain_soon,
+            taken,
+            not_taken,
             step,
             load,
             store,
@@ -190,6 +203,7 @@ struct Fields {
     mark: u32,
     entries: u32,
     entry_cycles: u32,
+    sctlr: u32,
 }
 
 impl Fields {
@@ -222,6 +236,7 @@ impl Fields {
             grant_line: near(layout.grant_line),
             grant_context: near(layout.grant_context),
             interlock_cycles: near(layout.interlock_cycles),
+            sctlr: near(layout.sctlr),
             mark: near(layout.head_mark),
             entries: near(layout.head_entries + offset_of!(Entries, at)),
             entry_cycles: near(layout.head_entries + offset_of!(Entries, cycles)),
@@ -254,8 +269,7 @@ impl Maker {
         self.stubs
     }
 
-    /// Makes the code of a line of a core that [`knows`] accepts. Returns its name and its entries, or `None` if the memory
-    /// is full.
+    /// Makes the code of a line. Returns its name and its entries, or `None` if the memory is full.
     pub fn make(&self, plan: &Plan) -> Option<(u32, Entries)> {
         let set = plan.set as usize;
         let (fields, stubs) = (&self.fields[set], self.stubs[set]);

@@ -28,7 +28,6 @@ use std::mem::offset_of;
 use std::sync::Arc;
 
 use arm::engine::{Entries, Layout, Set};
-use arm::model::Core;
 use dynasmrt::VecAssembler;
 
 use crate::action::Size;
@@ -70,11 +69,6 @@ const ECX: u8 = 1;
 const EDX: u8 = 2;
 const ESI: u8 = 6;
 const R14: u8 = 14;
-
-/// Whether there is code for a core.
-pub fn knows(_: &Core) -> bool {
-    true
-}
 
 /// Addresses of the code that all lines of an instruction set share.
 #[derive(Clone, Copy)]
