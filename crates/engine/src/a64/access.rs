@@ -202,6 +202,39 @@ fn block_of_two_lines(ops: &mut Assembler, f: Fields, write: bool) {
     );
 }
 
+/// Makes [`super::Stubs::mask`]. Clears the host's Z unless the mode is privileged and only the I bit changes. That must not
+/// let a pending interrupt in.
+pub fn mask(ops: &mut Assembler, f: Fields) -> usize {
+    dynasm!(ops ; .arch aarch64 ; .align 16);
+    let start = ops.offset().0;
+    dynasm!(ops
+        ; .arch aarch64
+        ; ldr w10, [x19, f.control]
+        ; eor w11, w0, w10
+        ; mov w12, 0x5f
+        ; tst w11, w12
+        ; b.ne >slow
+        ; and w11, w10, 0x1f
+        ; cmp w11, 0x10
+        ; b.eq >refused
+        ; and w0, w0, 0x80
+        ; cbnz w0, >change
+        ; movz x11, f.irq
+        ; ldrb w11, [x19, x11]
+        ; cbnz w11, >refused
+        ; change:
+        ; and w10, w10, !0x80
+        ; orr w10, w10, w0
+        ; str w10, [x19, f.control]
+        ; cmp w0, w0
+        ; ret
+        ; refused:
+        ; cmp x20, xzr
+    );
+    slow(ops);
+    start
+}
+
 /// Makes [`super::Stubs::end_block`].
 pub fn end_block(ops: &mut Assembler) -> usize {
     dynasm!(ops ; .arch aarch64 ; .align 16);

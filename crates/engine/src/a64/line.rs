@@ -306,7 +306,8 @@ impl Line<'_> {
             Action::Transfer { .. }
             | Action::Pair { .. }
             | Action::LoadPc { .. }
-            | Action::Block { .. } => {
+            | Action::Block { .. }
+            | Action::Mask(_) => {
                 let slow = self.slow(number, step);
                 self.access_memory(number, step, slow);
             }

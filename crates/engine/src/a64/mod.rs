@@ -98,6 +98,8 @@ pub struct Stubs {
     pub store_block: usize,
     /// Puts the copy back after words were written.
     pub end_block: usize,
+    /// Writes `w0` to the control byte of the CPSR.
+    pub mask: usize,
 }
 
 impl Stubs {
@@ -134,6 +136,7 @@ impl Stubs {
         let [load_block, store_block] =
             [false, true].map(|write| start + access::block(&mut ops, f, write));
         let end_block = start + access::end_block(&mut ops);
+        let mask = start + access::mask(&mut ops, f);
         memory.append(&ops.finalize().ok()?, &[])?;
         Some(Stubs {
             enter,
@@ -151,6 +154,7 @@ impl Stubs {
             load_block,
             store_block,
             end_block,
+            mask,
         })
     }
 }
@@ -186,6 +190,7 @@ struct Fields {
     pc: u32,
     flags: u32,
     control: u32,
+    irq: u32,
     data_pid: u32,
     fetch_pid: u32,
     slot: u32,
@@ -223,6 +228,7 @@ impl Fields {
             pc: near(layout.pc),
             flags: near(layout.flags),
             control: near(layout.control),
+            irq: near(layout.irq),
             data_pid: near(layout.data_pid),
             fetch_pid: near(layout.fetch_pid),
             slot: near(layout.slot),

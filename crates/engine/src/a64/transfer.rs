@@ -6,7 +6,7 @@ use dynasmrt::aarch64::RX;
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi};
 
 use super::line::{Line, asm};
-use crate::action::{Action, Address, Index, Offset, Size};
+use crate::action::{Action, Address, Index, Offset, Operand, Size};
 use crate::plan::Step;
 
 impl Line<'_> {
@@ -56,6 +56,14 @@ impl Line<'_> {
                 self.leave(number, step);
             }
             Action::Block { .. } => self.block(number, step, slow),
+            Action::Mask(operand) => {
+                match operand {
+                    Operand::Register(m) => self.get(RX::X0, number, m),
+                    Operand::Constant(value, _) => self.constant(RX::X0, value),
+                    _ => unreachable!("the operand of MSR is not shifted"),
+                }
+                self.access(self.stubs.mask, slow);
+            }
             _ => unreachable!("no other action accesses memory"),
         }
     }
