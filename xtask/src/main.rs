@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Developer tasks: `cargo xtask NAME`. The Makefile's targets call them.
 
+mod aarch64;
 mod against;
 mod bisect;
 mod ci;
@@ -21,6 +22,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context as _, Result, bail};
 
 const USAGE: &str = "usage: cargo xtask TASK
+  aarch64 [ARGUMENT]...               run the translator's tests as an AArch64 program
   check                               run formatting, lints, unit tests and house rules
   ci                                  run all checks
   ci --all                            build and boot every kernel
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.split_first() {
         Some((task, rest)) => match task.as_str() {
+            "aarch64" => aarch64::run(rest),
             "check" if rest.is_empty() => ci::check(),
             "ci" if rest.is_empty() => ci::run(),
             "ci" if rest == ["--all"] => kernels::run(),

@@ -3,29 +3,41 @@
 //!
 //! - `action.rs` and `decode.rs` have what the code of an instruction does. `plan.rs` adds cycles and waits, for a whole
 //!   line. `beside.rs` has the entries into lines of cores with a scoreboard. All depend on the core, not on the host.
-//! - `x64/` makes the code for x86-64. Other hosts have none yet, so [`translator`] returns an error there.
+//! - `x64/` makes the code for x86-64, and `a64/` for AArch64. On other hosts, [`translator`] returns an error.
+//! - `format.rs` has the data that the code of every host shares with the translator.
 //! - `memory.rs` holds the code, without pages that are writable and executable at once.
 //! - `shared.rs` keeps the code of all machines of the process, by words and core.
 //!
 //! This crate is the only one with unsafe code.
 
-// On other hosts, only the question whether the core is known uses the first four.
-#![cfg_attr(
-    not(all(target_arch = "x86_64", target_os = "linux")),
-    allow(dead_code)
-)]
+// Elsewhere, only the question whether the core is known uses the first four.
+#![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
 mod action;
 mod beside;
 mod decode;
 mod plan;
 
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+// The code for every kind of host is compiled, so that a change of one cannot break the other unseen.
+#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_arch = "aarch64"), allow(dead_code))]
+mod a64;
+#[cfg(target_os = "linux")]
+mod format;
+#[cfg(target_os = "linux")]
 mod memory;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+#[cfg(target_os = "linux")]
 mod shared;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+#[cfg(all(target_os = "linux", test))]
+mod tests;
+#[cfg(target_os = "linux")]
+#[cfg_attr(target_arch = "aarch64", allow(dead_code))]
 mod x64;
+
+#[cfg(all(target_os = "linux", target_arch = "aarch64"))]
+use a64 as host;
+#[cfg(all(target_os = "linux", not(target_arch = "aarch64")))]
+use x64 as host;
 
 use arm::Bus;
 use arm::engine::Engine;
@@ -59,11 +71,12 @@ pub fn translator_for<B: Bus>(
     core: &'static Core,
     threshold: u32,
 ) -> Result<Box<dyn Engine<B>>, String> {
-    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-    return shared::translator(core, threshold);
-    #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
-    Err("this host has no translator: it needs Linux on x86-64".to_owned())
+    #[cfg(target_os = "linux")]
+    if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+        return shared::translator(core, threshold);
+    }
+    Err("this host has no translator: it needs Linux on x86-64 or AArch64".to_owned())
 }
 
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+#[cfg(target_os = "linux")]
 pub use shared::{Statistics, statistics};

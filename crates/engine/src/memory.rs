@@ -93,9 +93,54 @@ impl CodeMemory {
             unsafe {
                 core::ptr::copy_nonoverlapping(code.as_ptr(), self.written.add(at), code.len())
             };
+            self.publish(at, code.len());
             self.used[part].store(after(at, code), Ordering::Release);
         }
         Some((at / UNIT) as u32)
+    }
+}
+
+impl CodeMemory {
+    /// Makes bytes that were written visible to the fetches of all threads. An x86-64 processor does this itself.
+    #[cfg(not(target_arch = "aarch64"))]
+    fn publish(&self, _at: usize, _bytes: usize) {}
+
+    /// Makes bytes that were written visible to the fetches of all threads.
+    ///
+    /// The words go from the D-cache to the point where fetches find them. D-caches behave as physically addressed ones,
+    /// so the address of either mapping names them. Then all I-caches drop what they have of the executed addresses. Both
+    /// operations reach all processors of the process.
+    ///
+    /// A processor may have fetched the old words before, and may still hold them decoded. It drops them at an ISB. A
+    /// machine learns the name of its code from `translate`, which holds a lock, and cannot learn a name while code runs. A
+    /// thread that received a machine with its names received them after that. So the ISB at the start of each run, in
+    /// `a64::chain::enter`, follows everything that happens here for the code of the run.
+    #[cfg(target_arch = "aarch64")]
+    fn publish(&self, at: usize, bytes: usize) {
+        use core::arch::asm;
+
+        let sizes: usize;
+        // SAFETY: Linux lets programs read this register.
+        unsafe {
+            asm!("mrs {}, ctr_el0", out(reg) sizes, options(nomem, nostack, preserves_flags))
+        };
+        let lines = |start: *mut u8, field: usize| {
+            let size = 4 << (sizes >> field & 15);
+            let start = start as usize + at;
+            (start & !(size - 1)..start + bytes).step_by(size)
+        };
+        for line in lines(self.written, 16) {
+            // SAFETY: The address is in the written mapping. The operation changes no data.
+            unsafe { asm!("dc cvau, {}", in(reg) line, options(nostack, preserves_flags)) };
+        }
+        // SAFETY: A barrier changes no data.
+        unsafe { asm!("dsb ish", options(nostack, preserves_flags)) };
+        for line in lines(self.executed, 0) {
+            // SAFETY: The address is in the executed mapping. The operation changes no data.
+            unsafe { asm!("ic ivau, {}", in(reg) line, options(nostack, preserves_flags)) };
+        }
+        // SAFETY: As above.
+        unsafe { asm!("dsb ish", "isb", options(nostack, preserves_flags)) };
     }
 }
 

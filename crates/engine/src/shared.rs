@@ -9,9 +9,10 @@ use arm::engine::{Code, Engine, Entries, Entry, Layout, Line, Set, Translation};
 use arm::model::Core;
 use arm::{Bus, Cpu, Width};
 
+use crate::format::{Calls, Frame};
+use crate::host::{self, Maker, Stubs};
 use crate::memory::CodeMemory;
 use crate::plan;
-use crate::x64::{self, Calls, Frame, Maker, Stubs};
 
 /// A core, and the instruction set and the words of a line. The address stands for the core, which is a constant.
 type Key = (usize, Set, [u32; 8]);
@@ -167,7 +168,8 @@ impl<B: Bus> Engine<B> for Translator {
         let tables = cpu.tables();
         let scoreboard = cpu.config().core.behaviour.scoreboard;
         let set = cpu.instruction_set();
-        let core = (std::ptr::from_mut(cpu).cast(), scoreboard);
+        let at = std::ptr::from_mut(cpu).cast::<u8>();
+        let core = (at.wrapping_add(host::BIAS), scoreboard);
         let calls = match set {
             Set::A32 => calls::<B, false>(),
             Set::Thumb => calls::<B, true>(),
@@ -175,7 +177,7 @@ impl<B: Bus> Engine<B> for Translator {
         let mut frame = Frame::new(&self.memory, tables, core, calls);
         // SAFETY: The code has the layout of this core and lies in this memory, because the core forgets its code when
         // the memory changes. The core lives as long as the call.
-        unsafe { x64::enter(&self.stubs[set as usize], &mut frame, code.0) }
+        unsafe { host::enter(&self.stubs[set as usize], &mut frame, code.0) }
     }
 
     fn threshold(&self) -> u32 {
@@ -204,39 +206,39 @@ fn calls<B: Bus, const THUMB: bool>() -> Calls {
 }
 
 /// Executes the next instruction by the interpreter.
-extern "sysv64" fn step<B: Bus, const THUMB: bool>(core: *mut u8) -> bool {
-    let core: *mut Cpu<B> = core.wrapping_sub(x64::BIAS as usize).cast();
+extern "C" fn step<B: Bus, const THUMB: bool>(core: *mut u8) -> bool {
+    let core: *mut Cpu<B> = core.wrapping_sub(host::BIAS).cast();
     // SAFETY: The code passes the address of the core on which it runs, and uses the core only after the return.
     unsafe { &mut *core }.execute_next::<THUMB>()
 }
 
 /// Loads from an MVA. Returns a number with bit 63 set if the core took a data abort.
-extern "sysv64" fn load<B: Bus>(core: *mut u8, mva: u32, bytes: u32) -> u64 {
-    let core: *mut Cpu<B> = core.wrapping_sub(x64::BIAS as usize).cast();
+extern "C" fn load<B: Bus>(core: *mut u8, mva: u32, bytes: u32) -> u64 {
+    let core: *mut Cpu<B> = core.wrapping_sub(host::BIAS).cast();
     // SAFETY: As in `step`.
     let value = unsafe { &mut *core }.load_without_grant(mva, width(bytes));
     value.map_or(u64::MAX, u64::from)
 }
 
 /// Stores to an MVA. Returns a number with bit 63 set if the core took a data abort.
-extern "sysv64" fn store<B: Bus>(core: *mut u8, mva: u32, bytes: u32, value: u32) -> u64 {
-    let core: *mut Cpu<B> = core.wrapping_sub(x64::BIAS as usize).cast();
+extern "C" fn store<B: Bus>(core: *mut u8, mva: u32, bytes: u32, value: u32) -> u64 {
+    let core: *mut Cpu<B> = core.wrapping_sub(host::BIAS).cast();
     // SAFETY: As in `step`.
     let stored = unsafe { &mut *core }.store_without_grant(mva, width(bytes), value);
     if stored { 0 } else { u64::MAX }
 }
 
 /// Loads registers from a VA. Returns a number with bit 63 set if the core took a data abort.
-extern "sysv64" fn load_block<B: Bus>(core: *mut u8, va: u32, list: u32) -> u64 {
-    let core: *mut Cpu<B> = core.wrapping_sub(x64::BIAS as usize).cast();
+extern "C" fn load_block<B: Bus>(core: *mut u8, va: u32, list: u32) -> u64 {
+    let core: *mut Cpu<B> = core.wrapping_sub(host::BIAS).cast();
     // SAFETY: As in `step`.
     let loaded = unsafe { &mut *core }.load_block_without_grant(va, list);
     if loaded { 0 } else { u64::MAX }
 }
 
 /// Stores registers to a VA. Returns a number with bit 63 set if the core took a data abort.
-extern "sysv64" fn store_block<B: Bus>(core: *mut u8, va: u32, list: u32) -> u64 {
-    let core: *mut Cpu<B> = core.wrapping_sub(x64::BIAS as usize).cast();
+extern "C" fn store_block<B: Bus>(core: *mut u8, va: u32, list: u32) -> u64 {
+    let core: *mut Cpu<B> = core.wrapping_sub(host::BIAS).cast();
     // SAFETY: As in `step`.
     let stored = unsafe { &mut *core }.store_block_without_grant(va, list);
     if stored { 0 } else { u64::MAX }
@@ -251,8 +253,8 @@ fn width(bytes: u32) -> Width {
 }
 
 /// Enters the next line as the interpreter does.
-extern "sysv64" fn enter<B: Bus, const THUMB: bool>(core: *mut u8) -> i32 {
-    let core: *mut Cpu<B> = core.wrapping_sub(x64::BIAS as usize).cast();
+extern "C" fn enter<B: Bus, const THUMB: bool>(core: *mut u8) -> i32 {
+    let core: *mut Cpu<B> = core.wrapping_sub(host::BIAS).cast();
     // SAFETY: As in `step`.
     match unsafe { &mut *core }.enter_next::<THUMB>() {
         Entry::Code(code) => code.0 as i32,

@@ -4,7 +4,10 @@
 //!
 //! `LOCKSTEP_SEEDS=A..B` selects other programs.
 
-#![cfg(all(target_arch = "x86_64", target_os = "linux"))]
+#![cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 
 mod loops;
 mod program;

@@ -3,7 +3,10 @@
 //!
 //! These tests have a process of their own, because all machines of a process share the memory.
 
-#![cfg(all(target_arch = "x86_64", target_os = "linux"))]
+#![cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 
 // The programs are for other tests.
 #[allow(dead_code)]

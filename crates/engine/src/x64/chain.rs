@@ -5,9 +5,10 @@ use arm::engine::Set;
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
 use super::{
-    Assembler, CODE, CORE, EAX, ECX, EDX, ENTER, ESI, FLAGS, Fields, HEADS, HINTS, Head, LIMIT,
-    LINES, MARGIN, R14, SCOREBOARD,
+    Assembler, CODE, CORE, EAX, ECX, EDX, ENTER, ESI, FLAGS, Fields, HEADS, HINTS, LIMIT, LINES,
+    R14, SCOREBOARD,
 };
+use crate::format::{Head, MARGIN};
 
 /// Enters code, as a function of the host: see [`super::enter`].
 pub fn enter(ops: &mut Assembler, f: Fields) -> usize {

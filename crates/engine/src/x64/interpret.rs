@@ -7,28 +7,11 @@ use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
 use super::chain::{address, count, flags_in, flags_out};
 use super::{
-    Assembler, DESCRIBED, EAX, ECX, EDX, ESI, Fields, LIMIT, LOAD, LOAD_BLOCK, MARGIN, MOVED, R14,
+    Assembler, DESCRIBED, EAX, ECX, EDX, ESI, Fields, LIMIT, LOAD, LOAD_BLOCK, MOVED, R14,
     SCOREBOARD, STEP, STORE, STORE_BLOCK, TIMED, TOLD, TOLD_AT,
 };
 use crate::action::Size;
-
-/// Description of an instruction that the interpreter executes. It lies behind the code that calls the interpreter. The
-/// code that goes on lies behind the description.
-#[repr(C)]
-pub struct Described {
-    /// Number of the instruction within its line.
-    pub number: u8,
-    /// Cycles of the line before the instruction.
-    pub start: u8,
-    /// Cycles of the line, as the code that follows counts them, before the next instruction.
-    pub next_start: u8,
-    /// Wait that the code has counted already.
-    pub stall: u8,
-    pub unused: [u8; 4],
-    /// Pending before and after the instruction.
-    pub before: u64,
-    pub after: u64,
-}
+use crate::format::{Described, MARGIN};
 
 const NUMBER: i8 = offset_of!(Described, number) as i8;
 const START: i8 = offset_of!(Described, start) as i8;
@@ -56,6 +39,8 @@ pub fn chain_pending(ops: &mut Assembler, f: Fields) -> usize {
         ; mov [rbx + f.cycles], r12
         ; mov rdi, rbx
         ; call QWORD [BYTE rbp + STEP]
+        // A fetch that faults may have taken time.
+        ; mov r12, [rbx + f.cycles]
         ; test al, al
         ; jz ->end
         ; inc r13

@@ -5,12 +5,13 @@
 //! `r12` and `r13` lag behind: they change only where the code leaves the line, by amounts that the plan knows. An
 //! entry at a later instruction subtracts what the instructions before it would have added.
 
-use arm::engine::{Entries, Pending, Set};
+use arm::engine::{Pending, Set};
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 
-use super::interpret::{Described, Timed};
-use super::{Assembler, FLAGS, Fields, Head, Stubs, TOLD, TOLD_AT};
+use super::interpret::Timed;
+use super::{Assembler, FLAGS, Fields, Stubs, TOLD, TOLD_AT};
 use crate::action::{ALWAYS, Action, Index};
+use crate::format::{Described, Head, Made, first, head};
 use crate::plan::{Plan, Step};
 
 /// Bytes of the code that calls the interpreter for an instruction.
@@ -34,15 +35,6 @@ pub struct Line<'a> {
     calls: Vec<Call>,
     /// Their bytes.
     calls_bytes: usize,
-}
-
-/// The code of a line.
-pub struct Made {
-    /// Code for the first part of the memory.
-    pub hot: Vec<u8>,
-    /// Calls of the interpreter, for the second part.
-    pub cold: Vec<u8>,
-    pub entries: Entries,
 }
 
 /// Makes the code of a line, for the two parts of the memory, whose next addresses are `ends`.
@@ -92,31 +84,11 @@ pub fn make(plan: &Plan, fields: &Fields, stubs: Stubs, ends: [usize; 2]) -> Mad
     let calls = line.calls(ends, &offsets);
     let mut code = line.ops.finalize().expect("every label has an address");
     code[..head_bytes].copy_from_slice(&head(plan, &entries));
-    let mut first = Entries::NONE;
-    for (n, (at, cycles)) in entries.iter().take(8).enumerate() {
-        (first.at[n], first.cycles[n]) = (*at, *cycles);
-    }
     Made {
         hot: code,
         cold: calls,
-        entries: first,
+        entries: first(&entries),
     }
-}
-
-/// The bytes before the code of the first instruction: see [`Head`]. `entries` has the distance and the cycles of each
-/// entry.
-fn head(plan: &Plan, entries: &[(u16, u8)]) -> Vec<u8> {
-    let mut head = Vec::with_capacity(Head::of(plan.set).bytes as usize);
-    head.extend(entries.iter().flat_map(|(at, _)| at.to_le_bytes()));
-    head.extend(entries.iter().map(|(_, cycles)| cycles));
-    head.extend((0..plan.steps.len()).map(|n| plan.late(n) as u8));
-    head.extend(plan.steps.iter().flat_map(|step| step.uses.to_le_bytes()));
-    head.extend(
-        plan.steps
-            .iter()
-            .flat_map(|step| step.early_uses.to_le_bytes()),
-    );
-    head
 }
 
 /// A call of the interpreter for an instruction.

@@ -27,102 +27,18 @@ mod transfer;
 use std::mem::offset_of;
 use std::sync::Arc;
 
-use arm::engine::{Entries, Layout, Set, SlotHead, Tables};
+use arm::engine::{Entries, Layout, Set};
 use dynasmrt::VecAssembler;
 
 use crate::action::Size;
+use crate::format::Frame;
 use crate::memory::CodeMemory;
 use crate::plan::Plan;
 
 type Assembler = VecAssembler<dynasmrt::x64::X64Relocation>;
 
 /// Distance of `rbx` from the address of the core.
-pub const BIAS: i32 = 64;
-
-/// What code needs besides the core.
-#[repr(C)]
-pub struct Frame {
-    /// Code may begin a line until this cycle.
-    limit: u64,
-    /// Address of the code memory.
-    code: *const u8,
-    hints: *const u64,
-    heads: *const SlotHead,
-    tags: *mut u32,
-    lines: *mut [u32; 8],
-    /// Address of the core + [`BIAS`].
-    core: *mut u8,
-    /// N, Z, C and V in bits 15, 14, 8 and 0, as LAHF and SETO give them. Q is in the core.
-    flags: u32,
-    /// Base to be written back by an access that calls the core.
-    moved: u32,
-    /// The [`interpret::Timed`] of that access.
-    timed: u32,
-    /// Description of the instruction that the interpreter executes.
-    described: *const u8,
-    calls: Calls,
-    /// Whether the core has a scoreboard.
-    scoreboard: u32,
-    /// The two D-cache lines whose words are in `copy`, or null.
-    copied: [*mut u8; 2],
-    copy: [u8; 64],
-    /// Results that were pending at the entry of a line, for the interpreter if it executes the first instruction; and the
-    /// number of instructions executed before it.
-    told: u64,
-    told_at: u64,
-    branches: *mut [u32; 2],
-}
-
-/// Functions of the core that code calls. The argument of each is the address of the core + [`BIAS`].
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Calls {
-    /// Executes the next instruction; see [`arm::Cpu::execute_next`].
-    pub step: extern "sysv64" fn(*mut u8) -> bool,
-    /// Enters the next line; see [`arm::Cpu::enter_next`]. Returns the name of its code, or -1 if the code must leave, or
-    /// -2 if an instruction was executed, too.
-    pub enter: extern "sysv64" fn(*mut u8) -> i32,
-    /// Loads; see [`arm::Cpu::load_without_grant`]. The other arguments are the MVA and the number of bytes.
-    pub load: extern "sysv64" fn(*mut u8, u32, u32) -> u64,
-    /// Stores; see [`arm::Cpu::store_without_grant`]. The last argument is the value.
-    pub store: extern "sysv64" fn(*mut u8, u32, u32, u32) -> u64,
-    /// Loads registers; see [`arm::Cpu::load_block_without_grant`]. The other arguments are the VA and the set of
-    /// registers.
-    pub load_block: extern "sysv64" fn(*mut u8, u32, u32) -> u64,
-    /// Stores registers; see [`arm::Cpu::store_block_without_grant`].
-    pub store_block: extern "sysv64" fn(*mut u8, u32, u32) -> u64,
-}
-
-impl Frame {
-    /// Makes the frame for a run of the core at `core`.
-    pub fn new(
-        code: &CodeMemory,
-        tables: Tables,
-        (core, scoreboard): (*mut u8, bool),
-        calls: Calls,
-    ) -> Frame {
-        Frame {
-            limit: 0,
-            code: code.start(),
-            hints: tables.hints,
-            heads: tables.heads,
-            tags: tables.tags,
-            lines: tables.lines,
-            core: core.wrapping_add(BIAS as usize),
-            flags: 0,
-            moved: 0,
-            timed: 0,
-            calls,
-            scoreboard: scoreboard.into(),
-            described: core::ptr::null(),
-            copied: [core::ptr::null_mut(); 2],
-            copy: [0; 64],
-            told: 0,
-            told_at: u64::MAX,
-            branches: tables.branches,
-        }
-    }
-}
+pub const BIAS: usize = 64;
 
 /// An offset that one byte reaches.
 const fn near(offset: usize) -> i8 {
@@ -162,37 +78,6 @@ const EDX: u8 = 2;
 const ESI: u8 = 6;
 const R14: u8 = 14;
 
-/// Cycles by which the horizon must be away when a line begins.
-const MARGIN: i32 = arm::Cpu::<board::bus::SystemBus>::MARGIN as i32;
-
-/// Offsets within a line's code. The distances of the instructions come first.
-#[derive(Clone, Copy)]
-struct Head {
-    /// Cycles before each instruction.
-    starts: i32,
-    /// [`crate::plan::Late`] of each instruction.
-    late: i32,
-    /// Registers that each instruction uses.
-    uses: i32,
-    /// Those of them that it uses early.
-    early_uses: i32,
-    /// Code of the first instruction.
-    bytes: i32,
-}
-
-impl Head {
-    const fn of(set: Set) -> Head {
-        let instructions = set.instructions() as i32;
-        Head {
-            starts: 2 * instructions,
-            late: 3 * instructions,
-            uses: 4 * instructions,
-            early_uses: 6 * instructions,
-            bytes: 8 * instructions,
-        }
-    }
-}
-
 /// Addresses of the code that all lines of an instruction set share.
 #[derive(Clone, Copy)]
 pub struct Stubs {
@@ -214,7 +99,7 @@ pub struct Stubs {
     /// Record the branch at `eax`, with bit 0 set, in the branch target buffer.
     pub taken: usize,
     pub not_taken: usize,
-    /// Executes one instruction by the interpreter. `rdx` has the address of a [`interpret::Described`].
+    /// Executes one instruction by the interpreter. `rdx` has the address of a [`crate::format::Described`].
     pub step: usize,
     /// For each [`Size`], loads from the address in `eax` into `ecx`.
     pub load: [usize; 5],
@@ -282,8 +167,7 @@ impl Stubs {
 /// the core's instruction set.
 pub unsafe fn enter(stubs: &Stubs, frame: &mut Frame, name: u32) -> u64 {
     // SAFETY: `Stubs::enter` is the address of a function of this type.
-    let enter: extern "sysv64" fn(*mut Frame, u32) -> u64 =
-        unsafe { core::mem::transmute(stubs.enter) };
+    let enter: extern "C" fn(*mut Frame, u32) -> u64 = unsafe { core::mem::transmute(stubs.enter) };
     enter(frame, name)
 }
 
@@ -328,7 +212,7 @@ struct Fields {
 
 impl Fields {
     fn new(layout: &Layout, set: Set) -> Fields {
-        let from_rbx = |offset: usize| offset as i32 - BIAS;
+        let from_rbx = |offset: usize| offset as i32 - BIAS as i32;
         Fields {
             set,
             registers: from_rbx(layout.registers),

@@ -4,7 +4,8 @@
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
 use super::chain::{address, count, find_line, number};
-use super::{Assembler, BRANCHES, CODE, EAX, ECX, Fields, Head, TOLD, TOLD_AT};
+use super::{Assembler, BRANCHES, CODE, EAX, ECX, Fields, TOLD, TOLD_AT};
+use crate::format::Head;
 use crate::plan::{Late, MISPREDICTED};
 
 /// Goes to the line at `eax` while the results in `r9` are pending: see [`crate::beside`].

@@ -4,6 +4,8 @@
 //!
 //! `LOCKSTEP_SEEDS=A..B` selects other programs.
 
+mod faults;
+mod masks;
 mod pairs;
 mod restored;
 mod xscale;

@@ -64,7 +64,10 @@ fn boots_in_lockstep(board: &str, kernel: &str) {
 
 #[test]
 #[ignore = "needs the kernel"]
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 fn linux_boots_in_lockstep_and_continues_from_the_other_engines_state() {
     boots_in_lockstep("sam9263", "plain");
 }
