@@ -40,6 +40,8 @@ pub struct Step {
     pub cycles: u8,
     /// Cycles without the stall if the pc is written. If the branch is predicted, the cycles if the prediction is right.
     pub leaving: u8,
+    /// Pending after the instruction if its condition passes. The plan may have something else with the same waits.
+    pub passed: Pending,
     /// Whether no older result is pending when the instruction executes.
     pub alone: bool,
     /// Cycles without the stall if the condition fails.
@@ -158,6 +160,7 @@ pub fn plan<B: Bus>(line: &Line<B>) -> Option<Plan> {
         let without_wait = Step {
             before: Pending::NONE,
             stall: 0,
+            passed: free.passed,
             alone: true,
             ..step
         };
@@ -212,6 +215,7 @@ impl Step {
             differs_by_wait: false,
             cycles: 0,
             leaving: 0,
+            passed: Pending::NONE,
             alone: false,
             failing: 0,
             most: 0,
@@ -272,6 +276,7 @@ fn step<B: Bus>(
         stall: passes.stall,
         start,
         differs_by_wait: false,
+        passed: passes.left.and(results(action, behaviour)),
         alone: passes.left == Pending::NONE,
         cycles: times.cycles,
         leaving: times.leaving,

@@ -287,7 +287,7 @@ impl Line<'_> {
         dynasm!(calls
             ; .arch x64
             ; jnc extern resume
-            ; mov rax, QWORD self.plan.pending(number + 1).bits() as i64
+            ; mov rax, QWORD step.passed.bits() as i64
             ; jmp extern self.stubs.near
         );
         let rest = CALL - (calls.offset().0 - start);
