@@ -85,6 +85,24 @@ pub enum Action {
     },
 }
 
+impl Action {
+    /// Whether the host's code calls the interpreter in some cases.
+    pub fn may_call(&self) -> bool {
+        match self {
+            Action::Nothing
+            | Action::Data { .. }
+            | Action::Multiply { .. }
+            | Action::MultiplyLong { .. }
+            | Action::CountZeros { .. }
+            | Action::Status { .. }
+            | Action::Call { .. }
+            | Action::Branch { .. } => false,
+            Action::Jump { exchange, .. } => *exchange,
+            _ => true,
+        }
+    }
+}
+
 /// Second operand of data processing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operand {

@@ -165,9 +165,10 @@ pub fn plan<B: Bus>(line: &Line<B>) -> Option<Plan> {
             ..step
         };
         let is_same = after == free_after || is_same_wait(line, n + 1, after, free_after);
-        // The interpreter waits itself, so it must know what is pending.
-        step.differs_by_wait =
-            is_same && without_wait == free && step.action != Action::Interpret && !beside;
+        // A call of the interpreter gets what the plan has pending, and leaves what follows from that.
+        let is_told = step.action != Action::Interpret
+            && (!step.action.may_call() || step.passed == free.passed);
+        step.differs_by_wait = is_same && without_wait == free && is_told && !beside;
         if step.action != Action::Interpret {
             cycles += step.stall + step.passed_over();
             // A wait that is not planned may follow an entry while results are pending.

@@ -400,19 +400,8 @@ impl Line<'_> {
 
     /// Address of the call for an instruction that code does not always execute itself, or zero.
     fn slow_path(&mut self, number: usize, step: &Step) -> usize {
-        match step.action {
-            Action::Nothing
-            | Action::Data { .. }
-            | Action::Multiply { .. }
-            | Action::MultiplyLong { .. }
-            | Action::CountZeros { .. }
-            | Action::Status { .. }
-            | Action::Call { .. }
-            | Action::Jump {
-                exchange: false, ..
-            }
-            | Action::Branch { .. } => return 0,
-            _ => {}
+        if !step.action.may_call() {
+            return 0;
         }
         let is_access = match step.action {
             Action::Transfer { .. } => true,

@@ -4,6 +4,7 @@
 //!
 //! `LOCKSTEP_SEEDS=A..B` selects other programs.
 
+mod adversary;
 mod faults;
 mod masks;
 mod pairs;
@@ -25,7 +26,7 @@ fn machine(core: &'static Core, ram: Ram, random: &mut Random) -> Cpu<Ram> {
         false => core.cache_bytes.0,
     };
     // On some machines, an access may take longer than the margin of the horizon.
-    let bus_sync = [1, 1, 90][random.below(3) as usize];
+    let bus_sync = [1, 90, 200][random.below(3) as usize];
     let cost = CostTable { bus_sync, ..COST };
     let config = Config::new(core, size, size, cost).unwrap();
     let mut cpu = Cpu::new(config, ram);

@@ -162,8 +162,8 @@ pub static MUTANTS: &[Mutant] = &[
     ),
     killed(
         "plan.rs",
-        "without_wait == free && step.action != Action::Interpret && !beside",
-        "without_wait == free && !beside",
+        "let is_told = step.action != Action::Interpret",
+        "let is_told = true",
         "the interpreter knows what is pending at an entry",
     ),
     killed(
@@ -189,5 +189,17 @@ pub static MUTANTS: &[Mutant] = &[
         "Entry::Executed => -2,",
         "Entry::Executed => -1,",
         "the instruction after an uncached fetch counts",
+    ),
+    killed(
+        "plan.rs",
+        "(!step.action.may_call() || step.passed == free.passed)",
+        "true",
+        "a call of the interpreter at an entry does not make pending what was passed over",
+    ),
+    killed(
+        "x64/line.rs",
+        "step.passed.bits() as i64",
+        "self.plan.pending(number + 1).bits() as i64",
+        "a conditional load near the horizon leaves its register pending",
     ),
 ];
