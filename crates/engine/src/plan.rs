@@ -2,8 +2,8 @@
 //! Plans: what the code of a line does, for every host.
 //!
 //! A plan has the cycles and waits of each instruction, as far as they are known before the line executes. A result
-//! that is pending at the start of an instruction is known, too: it depends on the instructions before, and a line is
-//! entered only when nothing is pending.
+//! that is pending at the start of an instruction is known, too: it depends on the instructions before. A plan assumes
+//! that nothing is pending at an entry; `late` and `beside.rs` say what differs otherwise.
 
 use arm::Bus;
 use arm::engine::{Line, Pending, Set, Wait};

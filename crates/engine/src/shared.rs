@@ -205,42 +205,47 @@ fn calls<B: Bus, const THUMB: bool>() -> Calls {
     }
 }
 
+/// The core that code passes to a function.
+///
+/// # Safety
+///
+/// `at` must be the address of a core + [`host::BIAS`], and nobody else may use the core as long as the result lives.
+unsafe fn core_at<'a, B: Bus>(at: *mut u8) -> &'a mut Cpu<B> {
+    // SAFETY: The caller ensures it.
+    unsafe { &mut *at.wrapping_sub(host::BIAS).cast() }
+}
+
 /// Executes the next instruction by the interpreter.
 extern "C" fn step<B: Bus, const THUMB: bool>(core: *mut u8) -> bool {
-    let core: *mut Cpu<B> = core.wrapping_sub(host::BIAS).cast();
-    // SAFETY: The code passes the address of the core on which it runs, and uses the core only after the return.
-    unsafe { &mut *core }.execute_next::<THUMB>()
+    // SAFETY: The code passes its core, and uses the core only after the return.
+    unsafe { core_at::<B>(core) }.execute_next::<THUMB>()
 }
 
 /// Loads from an MVA. Returns a number with bit 63 set if the core took a data abort.
 extern "C" fn load<B: Bus>(core: *mut u8, mva: u32, bytes: u32) -> u64 {
-    let core: *mut Cpu<B> = core.wrapping_sub(host::BIAS).cast();
     // SAFETY: As in `step`.
-    let value = unsafe { &mut *core }.load_without_grant(mva, width(bytes));
+    let value = unsafe { core_at::<B>(core) }.load_without_grant(mva, width(bytes));
     value.map_or(u64::MAX, u64::from)
 }
 
 /// Stores to an MVA. Returns a number with bit 63 set if the core took a data abort.
 extern "C" fn store<B: Bus>(core: *mut u8, mva: u32, bytes: u32, value: u32) -> u64 {
-    let core: *mut Cpu<B> = core.wrapping_sub(host::BIAS).cast();
     // SAFETY: As in `step`.
-    let stored = unsafe { &mut *core }.store_without_grant(mva, width(bytes), value);
+    let stored = unsafe { core_at::<B>(core) }.store_without_grant(mva, width(bytes), value);
     if stored { 0 } else { u64::MAX }
 }
 
 /// Loads registers from a VA. Returns a number with bit 63 set if the core took a data abort.
 extern "C" fn load_block<B: Bus>(core: *mut u8, va: u32, list: u32) -> u64 {
-    let core: *mut Cpu<B> = core.wrapping_sub(host::BIAS).cast();
     // SAFETY: As in `step`.
-    let loaded = unsafe { &mut *core }.load_block_without_grant(va, list);
+    let loaded = unsafe { core_at::<B>(core) }.load_block_without_grant(va, list);
     if loaded { 0 } else { u64::MAX }
 }
 
 /// Stores registers to a VA. Returns a number with bit 63 set if the core took a data abort.
 extern "C" fn store_block<B: Bus>(core: *mut u8, va: u32, list: u32) -> u64 {
-    let core: *mut Cpu<B> = core.wrapping_sub(host::BIAS).cast();
     // SAFETY: As in `step`.
-    let stored = unsafe { &mut *core }.store_block_without_grant(va, list);
+    let stored = unsafe { core_at::<B>(core) }.store_block_without_grant(va, list);
     if stored { 0 } else { u64::MAX }
 }
 
@@ -254,9 +259,8 @@ fn width(bytes: u32) -> Width {
 
 /// Enters the next line as the interpreter does.
 extern "C" fn enter<B: Bus, const THUMB: bool>(core: *mut u8) -> i32 {
-    let core: *mut Cpu<B> = core.wrapping_sub(host::BIAS).cast();
     // SAFETY: As in `step`.
-    match unsafe { &mut *core }.enter_next::<THUMB>() {
+    match unsafe { core_at::<B>(core) }.enter_next::<THUMB>() {
         Entry::Code(code) => code.0 as i32,
         Entry::Nowhere => -1,
         Entry::Executed => -2,
