@@ -2,6 +2,7 @@
 //! Peripherals: a folder for each family, a file for each part, and the trait that all parts implement. No family uses
 //! a part of another family.
 
+mod at91;
 mod ethernet;
 mod flash;
 pub mod parts;

@@ -4,7 +4,7 @@
 //!
 //! The meaning of a part's outputs and inputs is in its own file.
 
-use super::{Device, ethernet, flash, primecell, versatile};
+use super::{Device, at91, ethernet, flash, primecell, versatile};
 use crate::suggest::did_you_mean;
 use crate::time::Clock;
 use std::collections::BTreeMap;
@@ -55,6 +55,7 @@ pub(super) const fn part(
 /// Returns the parts of all families.
 fn all() -> impl Iterator<Item = &'static Part> {
     [
+        at91::PARTS,
         ethernet::PARTS,
         flash::PARTS,
         primecell::PARTS,
