@@ -289,8 +289,8 @@ pub static MUTANTS: &[Mutant] = &[
     ),
     killed(
         "plan.rs",
-        "size != Size::Word || behaviour.late_words",
-        "behaviour.late_words",
+        "size != Size::Word || late_words",
+        "late_words",
         "a loaded byte is available later than a word",
     ),
     killed(

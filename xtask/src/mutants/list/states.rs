@@ -202,4 +202,10 @@ pub static MUTANTS: &[Mutant] = &[
         "self.plan.pending(number + 1).bits() as i64",
         "a conditional load near the horizon leaves its register pending",
     ),
+    killed(
+        "plan.rs",
+        "behaviour.late_words && !is_literal",
+        "behaviour.late_words",
+        "a literal in Thumb state is never late",
+    ),
 ];
