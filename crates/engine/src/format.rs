@@ -176,3 +176,23 @@ pub struct Described {
     pub before: u64,
     pub after: u64,
 }
+
+/// Time of an access that calls the core, in a register of the host.
+#[derive(Clone, Copy)]
+pub struct Timed {
+    /// Number of the instruction within its line.
+    pub number: u8,
+    /// Cycles of the line, as the code counts them, before the access.
+    pub before: u8,
+    /// Cycles of the line, as the code that follows counts them, before the next instruction.
+    pub next_start: u8,
+}
+
+impl Timed {
+    /// From the low byte on: the cycles before the access, the number, and the cycles before the next instruction,
+    /// negated.
+    pub fn bits(self) -> i32 {
+        let next_start = -(self.next_start as i8) as u8;
+        i32::from_le_bytes([self.before, self.number, next_start, 0])
+    }
+}
