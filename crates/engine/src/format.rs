@@ -22,9 +22,9 @@ pub struct Frame {
     pub core: *mut u8,
     /// N, Z, C and V in the host's form, if no register has them. Q is in the core.
     pub flags: u32,
-    /// Base to be written back by an access that calls the core.
+    /// Base to be written back by an access that calls the core. AArch64 keeps it on the stack.
     pub moved: u32,
-    /// Time of that access, as `x64` has it.
+    /// [`Timed`] of that access. AArch64 keeps it on the stack.
     pub timed: u32,
     /// Description of the instruction that the interpreter executes.
     pub described: *const Described,
