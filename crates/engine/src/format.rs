@@ -22,9 +22,9 @@ pub struct Frame {
     pub core: *mut u8,
     /// N, Z, C and V in the host's form, if no register has them. Q is in the core.
     pub flags: u32,
-    /// Base to be written back by an access that calls the core.
+    /// Base to be written back by an access that calls the core. AArch64 keeps it on the stack.
     pub moved: u32,
-    /// Time of that access, as `x64` has it.
+    /// [`Timed`] of that access. AArch64 keeps it on the stack.
     pub timed: u32,
     /// Description of the instruction that the interpreter executes.
     pub described: *const Described,
@@ -175,4 +175,24 @@ pub struct Described {
     /// Pending before and after the instruction.
     pub before: u64,
     pub after: u64,
+}
+
+/// Time of an access that calls the core, in a register of the host.
+#[derive(Clone, Copy)]
+pub struct Timed {
+    /// Number of the instruction within its line.
+    pub number: u8,
+    /// Cycles of the line, as the code counts them, before the access.
+    pub before: u8,
+    /// Cycles of the line, as the code that follows counts them, before the next instruction.
+    pub next_start: u8,
+}
+
+impl Timed {
+    /// From the low byte on: the cycles before the access, the number, and the cycles before the next instruction,
+    /// negated.
+    pub fn bits(self) -> i32 {
+        let next_start = -(self.next_start as i8) as u8;
+        i32::from_le_bytes([self.before, self.number, next_start, 0])
+    }
 }

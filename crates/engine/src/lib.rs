@@ -3,7 +3,9 @@
 //!
 //! - `action.rs` and `decode.rs` have what the code of an instruction does. `plan.rs` adds cycles and waits, for a whole
 //!   line. `beside.rs` has the entries into lines of cores with a scoreboard. All depend on the core, not on the host.
-//! - `x64/` makes the code for x86-64, and `a64/` for AArch64. On other hosts, [`translator`] returns an error.
+//! - `walk.rs` walks over the plan of a line. `line.rs` has the code of the line while it is made, and the list of the
+//!   pieces that each host emits. `x64/` emits them for x86-64, and `a64/` for AArch64. On other hosts, [`translator`]
+//!   returns an error.
 //! - `format.rs` has the data that the code of every host shares with the translator.
 //! - `memory.rs` holds the code, without pages that are writable and executable at once.
 //! - `shared.rs` keeps the code of all machines of the process, by words and core.
@@ -25,11 +27,15 @@ mod a64;
 #[cfg(target_os = "linux")]
 mod format;
 #[cfg(target_os = "linux")]
+mod line;
+#[cfg(target_os = "linux")]
 mod memory;
 #[cfg(target_os = "linux")]
 mod shared;
 #[cfg(all(target_os = "linux", test))]
 mod tests;
+#[cfg(target_os = "linux")]
+mod walk;
 #[cfg(target_os = "linux")]
 #[cfg_attr(target_arch = "aarch64", allow(dead_code))]
 mod x64;

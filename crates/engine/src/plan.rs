@@ -7,7 +7,7 @@
 
 use arm::Bus;
 use arm::engine::{Line, Pending, Set, Wait};
-use arm::model::{Behaviour, Core, Multiplier};
+use arm::model::{Core, Multiplier};
 
 use crate::action::{ALWAYS, Action, Size};
 use crate::decode::action;
@@ -148,10 +148,6 @@ pub fn plan<B: Bus>(line: &Line<B>) -> Option<Plan> {
         return None;
     }
     let beside = line.core().behaviour.scoreboard;
-    // The rules of a scoreboard are not planned for Thumb.
-    if beside && line.set() == Set::Thumb {
-        return None;
-    }
     let (mut pending, mut cycles, mut most) = (Pending::NONE, 0, 0);
     let mut steps = Vec::with_capacity(line.instructions());
     for n in 0..line.instructions() {
@@ -254,7 +250,7 @@ fn step<B: Bus>(
     };
     let fails = line.wait(n, before, false, times.failing);
     let is_predicted = is_predicted(line, action);
-    let (after, failed) = (passes.left.and(results(action, behaviour)), fails.left);
+    let (after, failed) = (passes.left.and(results(line, action)), fails.left);
     // The branch has finished when the next line begins. What is pending then would have to be known there.
     if times.leaving > 0 && passes.left != Pending::NONE && !is_predicted {
         return interpreted;
@@ -277,7 +273,7 @@ fn step<B: Bus>(
         stall: passes.stall,
         start,
         differs_by_wait: false,
-        passed: passes.left.and(results(action, behaviour)),
+        passed: passes.left.and(results(line, action)),
         alone: passes.left == Pending::NONE,
         cycles: times.cycles,
         leaving: times.leaving,
@@ -370,14 +366,20 @@ fn is_same_wait<B: Bus>(line: &Line<B>, n: usize, one: Pending, other: Pending) 
 }
 
 /// Results of an action that are not available at once.
-fn results(action: Action, behaviour: &Behaviour) -> Pending {
+fn results<B: Bus>(line: &Line<B>, action: Action) -> Pending {
+    let behaviour = &line.core().behaviour;
     match action {
         Action::Transfer {
             load: true,
             size,
+            address,
             d,
-            ..
-        } => Pending::load(d, size != Size::Word || behaviour.late_words),
+        } => {
+            // A literal in Thumb state is available as early on XScale as on the other cores.
+            let is_literal = line.set() == Set::Thumb && address.base == 15;
+            let late_words = behaviour.late_words && !is_literal;
+            Pending::load(d, size != Size::Word || late_words)
+        }
         Action::Block {
             load: true, list, ..
         } if !list.is_power_of_two() && list >> 15 == 0 => {

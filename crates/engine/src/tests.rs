@@ -38,11 +38,8 @@ fn plans(core: &'static Core) -> Vec<Plan> {
             false => (program(&mut Random(n), 1500, mix), Set::A32),
         };
         let lines = words.as_chunks::<8>().0;
-        plans.extend(
-            lines
-                .iter()
-                .filter_map(|words| plan(&cpu.line_of(*words, set))),
-        );
+        let plan = |words: &[u32; 8]| plan(&cpu.line_of(*words, set)).expect("a plan");
+        plans.extend(lines.iter().map(plan));
     }
     plans
 }

@@ -7,7 +7,11 @@ use arm::engine::Set;
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
 use super::chain::{flags_in, flags_out};
-use super::{Assembler, DESCRIBED, Fields, SCOREBOARD, STEP, TOLD, TOLD_AT};
+use super::{
+    Assembler, DESCRIBED, Fields, LOAD, LOAD_BLOCK, SCOREBOARD, STEP, STORE, STORE_BLOCK, TOLD,
+    TOLD_AT,
+};
+use crate::action::Size;
 use crate::format::{Described, MARGIN};
 
 const NUMBER: u32 = offset_of!(Described, number) as u32;
@@ -41,6 +45,7 @@ pub fn chain_pending(ops: &mut Assembler, f: Fields) -> usize {
         ; tst w0, 0xff
         ; b.eq ->end
         ; add x22, x22, 1
+        ; ->executed:
         ; ldr x9, [x19, f.horizon]
         ; subs x9, x9, MARGIN as u32
         ; b.lo ->end
@@ -177,6 +182,124 @@ pub fn step(ops: &mut Assembler, f: Fields) -> usize {
         ; add x22, x22, 1
         ; b ->onward
         ; near:
+        ; add x22, x22, x10
+        ; add x22, x22, 1
+        ; b ->end
+    );
+    start
+}
+
+/// Loads from the MVA in `w0` into `w1`. `w4` has the bits of a [`crate::format::Timed`]. Keeps `w4` and `w5`. Returns with
+/// the host's carry clear if the code must leave after the instruction. Does not return if the core takes a data abort.
+pub fn load(ops: &mut Assembler, f: Fields, size: Size) -> usize {
+    let start = ops.offset().0;
+    before_access(ops, f);
+    dynasm!(ops
+        ; .arch aarch64
+        ; mov w1, w0
+        ; mov w2, size.bytes() as u32
+    );
+    call(ops, f, LOAD);
+    match size {
+        Size::Word | Size::Half | Size::Byte => dynasm!(ops ; .arch aarch64 ; mov w1, w0),
+        Size::SignedHalf => dynasm!(ops ; .arch aarch64 ; sxth w1, w0),
+        Size::SignedByte => dynasm!(ops ; .arch aarch64 ; sxtb w1, w0),
+    }
+    return_from_access(ops, f);
+    start
+}
+
+/// Stores `w1` to the MVA in `w0`. Otherwise as [`load`].
+pub fn store(ops: &mut Assembler, f: Fields, size: Size) -> usize {
+    let start = ops.offset().0;
+    before_access(ops, f);
+    dynasm!(ops
+        ; .arch aarch64
+        ; mov w3, w1
+        ; mov w1, w0
+        ; mov w2, size.bytes() as u32
+    );
+    call(ops, f, STORE);
+    return_from_access(ops, f);
+    start
+}
+
+/// Loads or stores the registers in `w2`, a set, from the VA in `w0` on. Otherwise as [`load`].
+pub fn block(ops: &mut Assembler, f: Fields, write: bool) -> usize {
+    let start = ops.offset().0;
+    before_access(ops, f);
+    dynasm!(ops ; .arch aarch64 ; mov w1, w0);
+    call(ops, f, if write { STORE_BLOCK } else { LOAD_BLOCK });
+    return_from_access(ops, f);
+    start
+}
+
+/// Brings the core up to date for an access. Keeps `w0` to `w3`.
+fn before_access(ops: &mut Assembler, f: Fields) {
+    dynasm!(ops
+        ; .arch aarch64
+        ; stp x30, x4, [sp, -32]!
+        ; str x5, [sp, 16]
+        ; and w9, w4, 0xff
+        ; add x21, x21, x9
+        ; str x21, [x19, f.cycles]
+        ; ubfx w9, w4, 8, 8
+        ; add w9, w9, 1
+    );
+    address(ops, f);
+    dynasm!(ops
+        ; .arch aarch64
+        ; str w9, [x19, f.pc]
+        ; add w9, w9, f.set.width() as u32
+        ; str w9, [x19, f.r(15)]
+    );
+    flags_out(ops, f);
+}
+
+/// Calls a function of the core. Goes to the handler of the data abort if the core took one.
+fn call(ops: &mut Assembler, f: Fields, function: u32) {
+    dynasm!(ops
+        ; .arch aarch64
+        ; mov x0, x19
+        ; ldr x9, [x20, function]
+        ; blr x9
+        ; ldr x5, [sp, 16]
+        ; ldp x30, x4, [sp], 32
+        ; tbz x0, 63, >done
+        ; ldr x21, [x19, f.cycles]
+        ; ubfx w9, w4, 8, 8
+        ; add x22, x22, x9
+        ; add x22, x22, 1
+        ; b ->executed
+        ; done:
+    );
+}
+
+/// Returns with the host's carry clear if the horizon is near.
+fn return_from_access(ops: &mut Assembler, f: Fields) {
+    dynasm!(ops
+        ; .arch aarch64
+        ; ldr x9, [x19, f.cycles]
+        ; sbfx x10, x4, 16, 8
+        ; add x21, x9, x10
+        ; ldr x10, [x19, f.horizon]
+        ; subs x10, x10, MARGIN as u32
+        ; b.lo >near
+        ; mov x27, x10
+        ; cmp x10, x9
+        ; near:
+        ; ret
+    );
+}
+
+/// Makes [`super::Stubs::near`].
+pub fn near(ops: &mut Assembler, f: Fields) -> usize {
+    let start = ops.offset().0;
+    dynasm!(ops
+        ; .arch aarch64
+        ; str x9, [x19, f.interlock]
+        ; ldr x21, [x19, f.cycles]
+        ; ubfx w10, w4, 8, 8
         ; add x22, x22, x10
         ; add x22, x22, 1
         ; b ->end

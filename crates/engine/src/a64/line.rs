@@ -1,71 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The code of a line: a head, with what an entry at each instruction needs; then the instructions in order, and jumps to
-//! calls of the interpreter. The calls lie elsewhere in the memory, because they are rare.
-//!
-//! `x21` and `x22` lag behind: they change only where the code leaves the line, by amounts that the plan knows. An
-//! entry at a later instruction subtracts what the instructions before it would have added.
+//! The pieces of a line's code. `w0` is the target.
 
 use arm::engine::{Pending, Set};
 use dynasmrt::aarch64::RX;
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 
 use super::{Assembler, Fields, NZCV, Stubs, TOLD, TOLD_AT};
-use crate::action::{ALWAYS, Action};
-use crate::format::{At, Described, Made, first, head};
-use crate::plan::{Plan, Step};
+use crate::action::{ALWAYS, Action, Index};
+use crate::format::Described;
+use crate::line::{Access, Chain, Host};
+use crate::plan::Step;
 
-/// Bytes of the code that calls the interpreter for an instruction.
-const CALL: usize = 40;
+/// Code for AArch64.
+pub enum A64 {}
 
 /// Code of a line while it is made.
-pub struct Line<'a> {
-    pub ops: Assembler,
-    pub f: Fields,
-    pub stubs: Stubs,
-    pub plan: &'a Plan,
-    /// Start of each instruction, and of what follows the last.
-    pub starts: Vec<DynamicLabel>,
-    /// Start of each instruction behind its wait.
-    pub waited: Vec<DynamicLabel>,
-    /// Address of the calls of the interpreter.
-    calls_at: usize,
-    /// Calls of the interpreter: number of the instruction, and how it is executed.
-    calls: Vec<(usize, Step)>,
-    /// Jumps to calls, because a conditional branch does not reach the other part of the memory.
-    jumps: Vec<(DynamicLabel, usize)>,
-}
-
-/// Makes the code of a line, for the two parts of the memory, whose next addresses are `ends`.
-pub fn make(plan: &Plan, fields: &Fields, stubs: Stubs, ends: [usize; 2]) -> Made {
-    let mut ops = Assembler::new(ends[0]);
-    let (count, head_bytes) = (plan.steps.len(), fields.head.bytes as usize);
-    ops.extend(vec![0; head_bytes]);
-    let starts = (0..=count).map(|_| ops.new_dynamic_label()).collect();
-    let waited = (0..count).map(|_| ops.new_dynamic_label()).collect();
-    let mut line = Line {
-        ops,
-        f: *fields,
-        stubs,
-        plan,
-        starts,
-        waited,
-        calls_at: ends[1],
-        calls: Vec::new(),
-        jumps: Vec::new(),
-    };
-    let (offsets, entries) = line.instructions();
-    for (label, call) in std::mem::take(&mut line.jumps) {
-        dynasm!(line.ops ; .arch aarch64 ; =>label ; b extern call);
-    }
-    let cold = line.calls(ends, &offsets);
-    let mut hot = line.ops.finalize().expect("every label is near");
-    hot[..head_bytes].copy_from_slice(&head(plan, &entries));
-    Made {
-        hot,
-        cold,
-        entries: first(&entries),
-    }
-}
+pub type Line<'a> = crate::line::Line<'a, A64>;
 
 /// Appends code to a line.
 macro_rules! asm {
@@ -75,145 +25,228 @@ macro_rules! asm {
 }
 pub(super) use asm;
 
-impl Line<'_> {
-    pub fn r(&self, n: usize) -> u32 {
-        self.f.r(n)
+impl Host for A64 {
+    type Relocation = dynasmrt::aarch64::Aarch64Relocation;
+    type Fields = Fields;
+    type Stubs = Stubs;
+    type Slow = DynamicLabel;
+    const CALL: usize = 40;
+    const ACCESS: usize = 56;
+
+    fn count(line: &mut Line, cycles: u8) {
+        asm!(line ; add x21, x21, u32::from(cycles));
     }
 
-    /// Distance of the next code from the start of the line's code.
-    fn offset(&self) -> u16 {
-        u16::try_from(self.ops.offset().0).expect("a line has less than 64 KB of code")
+    /// Changes `w9`.
+    fn count_wait(line: &mut Line, cycles: u8) {
+        asm!(line
+            ; ldr x9, [x19, line.f.interlock_cycles]
+            ; add x9, x9, u32::from(cycles)
+            ; str x9, [x19, line.f.interlock_cycles]
+        );
     }
 
-    /// Distance of an instruction from the start of the line, in bytes.
-    pub fn distance(&self, number: usize) -> u32 {
-        (self.f.set.width() * number) as u32
+    fn take_wait_back(line: &mut Line, cycles: u8) {
+        let cycles = u32::from(cycles);
+        asm!(line
+            ; sub x21, x21, cycles
+            ; ldr x9, [x19, line.f.interlock_cycles]
+            ; sub x9, x9, cycles
+            ; str x9, [x19, line.f.interlock_cycles]
+        );
     }
 
-    /// The instructions, and what follows them. Returns the place of each, and the entries.
-    fn instructions(&mut self) -> (Vec<usize>, Vec<At>) {
-        let plan = self.plan;
-        let (mut offsets, mut entries) = (Vec::new(), Vec::new());
-        for (number, step) in plan.steps.iter().enumerate() {
-            offsets.push(self.ops.offset().0);
-            let (start, waited) = (self.starts[number], self.waited[number]);
-            asm!(self ; =>start);
-            // The instruction waits for something in its place, but an entry from elsewhere does not.
-            self.wait(step.stall);
-            asm!(self ; =>waited);
-            entries.push((self.offset(), step.start + step.stall));
-            self.step(number, step);
-        }
-        offsets.push(self.ops.offset().0);
-        self.end();
-        for (number, step) in plan.steps.iter().enumerate() {
-            if !step.is_entry() {
-                entries[number] = (self.offset(), step.start);
-                self.enter_fresh(number, step);
-            }
-        }
-        (offsets, entries)
-    }
-
-    /// Counts a wait. Changes `w9`.
-    pub fn wait(&mut self, stall: u8) {
-        if stall > 0 {
-            asm!(self
-                ; ldr x9, [x19, self.f.interlock_cycles]
-                ; add x9, x9, u32::from(stall)
-                ; str x9, [x19, self.f.interlock_cycles]
-            );
-        }
-    }
-
-    /// The entry at an instruction for which the plan has pending results, while nothing is pending.
-    fn enter_fresh(&mut self, number: usize, step: &Step) {
-        let Some(fresh) = self.plan.fresh(number) else {
-            let before = Pending::NONE;
-            let step = Step {
-                before,
-                stall: 0,
-                ..*step
-            };
-            return self.interpret(number, step);
-        };
-        if fresh.stall > 0 {
-            let stall = u32::from(fresh.stall);
-            asm!(self
-                ; sub x21, x21, stall
-                ; ldr x9, [x19, self.f.interlock_cycles]
-                ; sub x9, x9, stall
-                ; str x9, [x19, self.f.interlock_cycles]
-            );
-        }
-        if let Some(told) = fresh.told {
-            self.tell(told, Pending::NONE);
-        }
-        let start = self.starts[number];
-        asm!(self ; b =>start);
-    }
-
-    /// Makes the interpreter know what is pending, instead of the plan, if it executes an instruction. Changes `x9`.
-    pub fn tell(&mut self, number: usize, pending: Pending) {
-        self.constant_of_64_bits(RX::X9, pending.bits());
-        asm!(self
+    fn tell(line: &mut Line, number: usize, pending: Pending) {
+        constant_of_64_bits(&mut line.ops, RX::X9, pending.bits());
+        asm!(line
             ; str x9, [x20, TOLD]
             ; add x9, x22, number as u32
             ; str x9, [x20, TOLD_AT]
         );
     }
 
-    /// Goes on after the last instruction.
-    fn end(&mut self) {
-        let plan = self.plan;
-        let count = plan.steps.len();
-        let start = self.starts[count];
-        asm!(self ; =>start);
-        if plan.after == Pending::NONE {
-            let (cycles, chain) = (u32::from(plan.cycles), self.stubs.chain_next);
-            asm!(self
-                ; add x21, x21, cycles
-                ; add x22, x22, count as u32
-                ; bl extern chain
-                ; br x3
-            );
-        } else {
-            asm!(self ; add w0, w23, 32);
-            self.go(plan.cycles, count, plan.after.bits());
+    fn condition(line: &mut Line, condition: u32, fails: DynamicLabel) {
+        let flag = [30, 29, 31, 28][condition as usize / 2 % 4];
+        match condition {
+            ALWAYS.. => return,
+            0 | 2 | 4 | 6 => return asm!(line ; tbz w24, flag, =>fails),
+            1 | 3 | 5 | 7 => return asm!(line ; tbnz w24, flag, =>fails),
+            _ => asm!(line ; msr NZCV, x24),
+        }
+        match condition {
+            8 => asm!(line ; b.ls =>fails),
+            9 => asm!(line ; b.hi =>fails),
+            10 => asm!(line ; b.lt =>fails),
+            11 => asm!(line ; b.ge =>fails),
+            12 => asm!(line ; b.le =>fails),
+            _ => asm!(line ; b.gt =>fails),
         }
     }
 
-    /// Goes to the line at `w0`, after instructions that took some cycles.
-    pub fn go(&mut self, cycles: u8, instructions: usize, pending: u64) {
-        asm!(self
+    fn jump(line: &mut Line, to: DynamicLabel) {
+        asm!(line ; b =>to);
+    }
+
+    fn jump_out(line: &mut Line, to: usize) {
+        asm!(line ; b extern to);
+    }
+
+    /// The way leads over a jump, because a conditional branch does not reach the other part of the memory.
+    fn slow(line: &mut Line, call: usize) -> DynamicLabel {
+        let label = line.ops.new_dynamic_label();
+        line.jumps.push((label, call));
+        label
+    }
+
+    fn target_instruction(line: &mut Line, number: usize) {
+        asm!(line ; add w0, w23, line.distance(number));
+    }
+
+    fn target_distance(line: &mut Line, distance: i32) {
+        line.add(RX::X0, RX::X23, distance);
+    }
+
+    fn target_register(line: &mut Line, register: usize) {
+        asm!(line ; ldr w0, [x19, line.r(register)]);
+    }
+
+    fn add_to_target(line: &mut Line, offset: u32) {
+        line.add(RX::X0, RX::X0, offset as i32);
+    }
+
+    fn leave_set(line: &mut Line, slow: DynamicLabel) {
+        match line.f.set {
+            Set::A32 => asm!(line ; tbnz w0, 0, =>slow),
+            Set::Thumb => asm!(line ; tbz w0, 0, =>slow),
+        }
+    }
+
+    fn align_target(line: &mut Line) {
+        match line.f.set {
+            Set::A32 => asm!(line ; and w0, w0, !3),
+            Set::Thumb => asm!(line ; and w0, w0, !1),
+        }
+    }
+
+    fn link(line: &mut Line, number: usize) {
+        let thumb = u32::from(line.f.set == Set::Thumb);
+        asm!(line
+            ; add w1, w23, line.distance(number + 1) + thumb
+            ; str w1, [x19, line.r(14)]
+        );
+    }
+
+    fn go(line: &mut Line, cycles: u8, instructions: usize, pending: Pending) {
+        asm!(line
             ; add x21, x21, u32::from(cycles)
             ; add x22, x22, instructions as u32
-            ; add w4, w23, self.distance(instructions + 1)
+            ; add w4, w23, line.distance(instructions + 1)
         );
-        if self.plan.beside && pending != 0 {
-            self.constant_of_64_bits(RX::X2, pending);
-            return asm!(self ; bl extern self.stubs.chain_soon ; br x3);
-        }
-        let words = pending >> 32 & 0xffff;
-        let chain = match pending {
-            0 => self.stubs.chain,
-            _ if pending == words << 32 => self.stubs.chain_word,
-            _ if pending == words << 32 | words << 48 => self.stubs.chain_late,
-            _ => {
-                self.constant_of_64_bits(RX::X9, pending);
-                asm!(self ; str x9, [x19, self.f.interlock]);
-                return self.jump(self.stubs.chain_pending);
+        let chain = match line.chain(pending) {
+            Chain::Free => line.stubs.chain,
+            Chain::Soon(results) => {
+                constant_of_64_bits(&mut line.ops, RX::X2, results);
+                line.stubs.chain_soon
+            }
+            Chain::Words(words) => {
+                asm!(line ; movz w2, u32::from(words));
+                line.stubs.chain_word
+            }
+            Chain::Late(results) => {
+                asm!(line ; movz w2, u32::from(results));
+                line.stubs.chain_late
+            }
+            Chain::Pending(results) => {
+                constant_of_64_bits(&mut line.ops, RX::X9, results);
+                asm!(line ; str x9, [x19, line.f.interlock]);
+                return asm!(line ; b extern line.stubs.chain_pending);
             }
         };
-        if pending != 0 {
-            asm!(self ; movz w2, words as u32);
-        }
         // Each line has a jump of its own, because the host remembers the target of each jump.
-        asm!(self ; bl extern chain ; br x3);
+        asm!(line ; bl extern chain ; br x3);
     }
 
-    fn jump(&mut self, address: usize) {
-        asm!(self ; b extern address);
+    fn go_on(line: &mut Line) {
+        let plan = line.plan;
+        asm!(line
+            ; add x21, x21, u32::from(plan.cycles)
+            ; add x22, x22, plan.steps.len() as u32
+            ; bl extern line.stubs.chain_next
+            ; br x3
+        );
+    }
+
+    fn branch_within(line: &mut Line, number: usize, step: &Step, to: usize) {
+        let cycles = step.start + step.stall + step.leaving;
+        let start = line.waited[to];
+        let to_cycles = line.plan.steps[to].start + line.plan.steps[to].stall;
+        asm!(line
+            ; add x9, x21, u32::from(cycles)
+            ; cmp x9, x27
+            ; b.hi >far
+            ; sub x21, x9, u32::from(to_cycles)
+            ; add x22, x22, number as u32 + 1
+            ; sub x22, x22, to as u32
+            ; b =>start
+            ; far:
+        );
+    }
+
+    fn taken(line: &mut Line, number: usize, wrong: Option<DynamicLabel>) {
+        asm!(line ; add w0, w23, line.distance(number) + 1 ; bl extern line.stubs.taken);
+        if let Some(wrong) = wrong {
+            asm!(line ; b.ne =>wrong);
+        }
+    }
+
+    fn not_taken(line: &mut Line, number: usize, right: Option<DynamicLabel>) {
+        asm!(line ; add w0, w23, line.distance(number) + 1 ; bl extern line.stubs.not_taken);
+        if let Some(right) = right {
+            asm!(line ; b.eq =>right);
+        }
+    }
+
+    fn compute(line: &mut Line, number: usize, action: Action) {
+        line.compute(number, action);
+    }
+
+    fn access(line: &mut Line, number: usize, step: &Step, slow: DynamicLabel) {
+        line.access_memory(number, step, slow);
+    }
+
+    fn access_by_core(line: &Line, calls: &mut Assembler, access: &Access) {
+        match access.step.action {
+            Action::Transfer { .. } => line.transfer_by_core(calls, access),
+            _ => line.block_by_core(calls, access),
+        }
+        dynasm!(calls ; .arch aarch64 ; b.lo >near ; b extern access.resume ; near:);
+        constant_of_64_bits(calls, RX::X9, access.step.passed.bits());
+        dynasm!(calls ; .arch aarch64 ; b extern line.stubs.near);
+    }
+
+    fn call(line: &Line, calls: &mut Assembler, described: &Described, resume: usize) {
+        dynasm!(calls
+            ; .arch aarch64
+            ; adr x1, >described
+            ; b extern line.stubs.step
+            ; described:
+            ; .u8 described.number, described.start, described.next_start, described.stall
+            ; .u32 0
+            ; .u64 described.before, described.after
+            ; b extern resume
+            ; .u32 0
+        );
+    }
+}
+
+impl Line<'_> {
+    pub fn r(&self, n: usize) -> u32 {
+        self.f.r(n)
+    }
+
+    /// Distance of an instruction from the start of the line, in bytes.
+    fn distance(&self, number: usize) -> u32 {
+        (self.width() * number) as u32
     }
 
     /// Calls shared code that accesses memory. Jumps to `slow` if it cannot.
@@ -221,133 +254,70 @@ impl Line<'_> {
         asm!(self ; bl extern stub ; b.ne =>slow);
     }
 
-    /// Address of a call of the interpreter for an instruction.
-    fn call(&mut self, number: usize, step: Step) -> usize {
-        self.calls.push((number, step));
-        self.calls_at + CALL * (self.calls.len() - 1)
-    }
-
-    /// Executes an instruction by the interpreter.
-    fn interpret(&mut self, number: usize, step: Step) {
-        let call = self.call(number, step);
-        self.jump(call);
-    }
-
-    /// The calls of the interpreter. `offsets` has the place of each instruction.
-    fn calls(&mut self, ends: [usize; 2], offsets: &[usize]) -> Vec<u8> {
-        let mut calls = Assembler::new(ends[1]);
-        let bytes = CALL * self.calls.len();
-        for (number, step) in self.calls.drain(..) {
-            let described = Described {
-                number: number as u8,
-                start: step.start,
-                next_start: self.plan.start(number + 1),
-                stall: step.stall,
-                unused: [0; 4],
-                before: step.before.bits(),
-                after: self.plan.pending(number + 1).bits(),
-            };
-            let resume = ends[0] + offsets[number + 1];
-            dynasm!(calls
-                ; .arch aarch64
-                ; adr x1, >described
-                ; b extern self.stubs.step
-                ; described:
-                ; .u8 described.number, described.start, described.next_start, described.stall
-                ; .u32 0
-                ; .u64 described.before, described.after
-                ; b extern resume
-                ; .u32 0
-            );
+    /// Transfers a register to or from the address in `w0`. An address that is not a multiple of the size goes on to the
+    /// next call, because the result of such a load is late.
+    fn transfer_by_core(&self, calls: &mut Assembler, access: &Access) {
+        let Action::Transfer {
+            load,
+            size,
+            address,
+            d,
+        } = access.step.action
+        else {
+            return;
+        };
+        let stubs = match load {
+            true => self.stubs.slow_load,
+            false => self.stubs.slow_store,
+        };
+        match size.bytes() {
+            4 => dynasm!(calls ; .arch aarch64 ; tst w0, 3 ; b.ne =>access.interpreted),
+            2 => dynasm!(calls ; .arch aarch64 ; tbnz w0, 0, =>access.interpreted),
+            _ => {}
         }
-        assert_eq!(calls.offset().0, bytes, "each call has {CALL} bytes");
-        calls.finalize().expect("every label is near")
-    }
-
-    /// A place that calls the interpreter for an instruction.
-    fn slow(&mut self, number: usize, step: &Step) -> DynamicLabel {
-        let (label, call) = (self.ops.new_dynamic_label(), self.call(number, *step));
-        self.jumps.push((label, call));
-        label
-    }
-
-    fn step(&mut self, number: usize, step: &Step) {
-        if step.action == Action::Interpret {
-            return self.interpret(number, *step);
+        constant(calls, RX::X4, access.timed.bits() as u32);
+        dynasm!(calls ; .arch aarch64 ; bl extern stubs[size as usize]);
+        if address.index != Index::Offset {
+            dynasm!(calls ; .arch aarch64 ; str w5, [x19, self.r(address.base)]);
         }
-        if let (Action::Branch { distance, link }, Some(pending)) = (step.action, step.predicted) {
-            return self.predicted_branch(number, step, (distance, link), pending);
-        }
-        let over = self.starts[number + 1];
-        self.condition(step.condition, over);
-        match step.action {
-            Action::Branch { distance, link } => self.branch(number, step, distance, link),
-            Action::Jump {
-                register,
-                exchange,
-                link,
-            } => {
-                asm!(self ; ldr w0, [x19, self.r(register)]);
-                if exchange {
-                    // The interpreter changes the instruction set.
-                    let slow = self.slow(number, step);
-                    match self.f.set {
-                        Set::A32 => asm!(self ; tbnz w0, 0, =>slow),
-                        Set::Thumb => asm!(self ; tbz w0, 0, =>slow),
-                    }
-                }
-                self.jump_to(number, step, link);
-            }
-            Action::Call { offset } => {
-                asm!(self ; ldr w0, [x19, self.r(14)]);
-                self.add(RX::X0, RX::X0, offset as i32);
-                self.jump_to(number, step, true);
-            }
-            Action::Transfer { .. }
-            | Action::Pair { .. }
-            | Action::LoadPc { .. }
-            | Action::Block { .. }
-            | Action::Mask(_) => {
-                let slow = self.slow(number, step);
-                self.access_memory(number, step, slow);
-            }
-            Action::Interpret | Action::Nothing => {}
-            Action::Data { .. }
-            | Action::Multiply { .. }
-            | Action::MultiplyLong { .. }
-            | Action::CountZeros { .. }
-            | Action::Status { .. } => self.compute(number, step.action),
-        }
-        if let Some(pending) = step.apart {
-            return self.go_on_apart(number, step, pending);
-        }
-        if step.leaving == 0 && step.condition != ALWAYS && step.cycles > 1 {
-            asm!(self ; add x21, x21, u32::from(step.cycles) - 1);
+        if load {
+            dynasm!(calls ; .arch aarch64 ; str w1, [x19, self.r(d)]);
         }
     }
 
-    /// Jumps if a condition fails.
-    pub fn condition(&mut self, condition: u32, fails: DynamicLabel) {
-        let flag = [30, 29, 31, 28][condition as usize / 2 % 4];
-        match condition {
-            ALWAYS.. => return,
-            0 | 2 | 4 | 6 => return asm!(self ; tbz w24, flag, =>fails),
-            1 | 3 | 5 | 7 => return asm!(self ; tbnz w24, flag, =>fails),
-            _ => asm!(self ; msr NZCV, x24),
+    /// Transfers several registers.
+    fn block_by_core(&self, calls: &mut Assembler, access: &Access) {
+        let Action::Block {
+            load,
+            list,
+            base,
+            start,
+            moves,
+        } = access.step.action
+        else {
+            return;
+        };
+        let stub = match load {
+            true => self.stubs.slow_load_block,
+            false => self.stubs.slow_store_block,
+        };
+        dynasm!(calls ; .arch aarch64 ; ldr w0, [x19, self.r(base)]);
+        match start.unsigned_abs() {
+            size if start < 0 => dynasm!(calls ; .arch aarch64 ; sub w0, w0, size),
+            size => dynasm!(calls ; .arch aarch64 ; add w0, w0, size),
         }
-        match condition {
-            8 => asm!(self ; b.ls =>fails),
-            9 => asm!(self ; b.hi =>fails),
-            10 => asm!(self ; b.lt =>fails),
-            11 => asm!(self ; b.ge =>fails),
-            12 => asm!(self ; b.le =>fails),
-            _ => asm!(self ; b.gt =>fails),
+        dynasm!(calls ; .arch aarch64 ; movz w2, list);
+        constant(calls, RX::X4, access.timed.bits() as u32);
+        dynasm!(calls ; .arch aarch64 ; bl extern stub);
+        if moves.is_some() {
+            dynasm!(calls ; .arch aarch64 ; str w5, [x19, self.r(base)]);
         }
     }
 
     /// Loads a register into a register of the host.
     pub fn get(&mut self, host: RX, number: usize, register: usize) {
         if register == 15 {
+            // The value of r15 is the address of the second instruction after this one.
             asm!(self ; add WSP(host), w23, self.distance(number + 2));
         } else {
             asm!(self ; ldr W(host), [x19, self.r(register)]);
@@ -356,24 +326,7 @@ impl Line<'_> {
 
     /// Puts a constant into a register of the host.
     pub fn constant(&mut self, host: RX, value: u32) {
-        let (low, high) = (value & 0xffff, value >> 16);
-        match (low, high) {
-            (_, 0) => asm!(self ; movz W(host), low),
-            (_, 0xffff) => asm!(self ; movn W(host), low ^ 0xffff),
-            (0, _) => asm!(self ; movz W(host), high, lsl 16),
-            _ => asm!(self ; movz W(host), low ; movk W(host), high, lsl 16),
-        }
-    }
-
-    /// Puts a constant of 64 bits into a register of the host.
-    fn constant_of_64_bits(&mut self, host: RX, value: u64) {
-        let parts = [0, 16, 32, 48].map(|at| (value >> at & 0xffff) as u32);
-        asm!(self
-            ; movz X(host), parts[0]
-            ; movk X(host), parts[1], lsl 16
-            ; movk X(host), parts[2], lsl 32
-            ; movk X(host), parts[3], lsl 48
-        );
+        constant(&mut self.ops, host, value);
     }
 
     /// Adds a constant to a register of the host. The sum may be in another one. Changes `w9`.
@@ -388,4 +341,27 @@ impl Line<'_> {
             }
         }
     }
+}
+
+/// Puts a constant into a register of the host.
+fn constant(ops: &mut Assembler, host: RX, value: u32) {
+    let (low, high) = (value & 0xffff, value >> 16);
+    match (low, high) {
+        (_, 0) => dynasm!(ops ; .arch aarch64 ; movz W(host), low),
+        (_, 0xffff) => dynasm!(ops ; .arch aarch64 ; movn W(host), low ^ 0xffff),
+        (0, _) => dynasm!(ops ; .arch aarch64 ; movz W(host), high, lsl 16),
+        _ => dynasm!(ops ; .arch aarch64 ; movz W(host), low ; movk W(host), high, lsl 16),
+    }
+}
+
+/// Puts a constant of 64 bits into a register of the host.
+fn constant_of_64_bits(ops: &mut Assembler, host: RX, value: u64) {
+    let parts = [0, 16, 32, 48].map(|at| (value >> at & 0xffff) as u32);
+    dynasm!(ops
+        ; .arch aarch64
+        ; movz X(host), parts[0]
+        ; movk X(host), parts[1], lsl 16
+        ; movk X(host), parts[2], lsl 32
+        ; movk X(host), parts[3], lsl 48
+    );
 }

@@ -20,7 +20,6 @@
 //! executes an instruction. `x29` is the frame pointer of the host, so debuggers and profilers find the callers.
 
 mod access;
-mod branch;
 mod chain;
 mod data;
 mod interpret;
@@ -51,6 +50,10 @@ const TAGS: u32 = offset_of!(Frame, tags) as u32;
 const LINES: u32 = offset_of!(Frame, lines) as u32;
 const CORE: u32 = offset_of!(Frame, core) as u32;
 const STEP: u32 = offset_of!(Frame, calls.step) as u32;
+const LOAD: u32 = offset_of!(Frame, calls.load) as u32;
+const STORE: u32 = offset_of!(Frame, calls.store) as u32;
+const LOAD_BLOCK: u32 = offset_of!(Frame, calls.load_block) as u32;
+const STORE_BLOCK: u32 = offset_of!(Frame, calls.store_block) as u32;
 const ENTER: u32 = offset_of!(Frame, calls.enter) as u32;
 const DESCRIBED: u32 = offset_of!(Frame, described) as u32;
 const COPIED: u32 = offset_of!(Frame, copied) as u32;
@@ -91,6 +94,15 @@ pub struct Stubs {
     pub load: [usize; 5],
     /// For each [`Size`], stores `w1` to the address in `w0`.
     pub store: [usize; 5],
+    /// For each [`Size`], loads from the MVA in `w0` into `w1` by a call of the core: see [`interpret::load`].
+    pub slow_load: [usize; 5],
+    /// For each [`Size`], stores `w1` to the MVA in `w0` by a call of the core.
+    pub slow_store: [usize; 5],
+    /// Load or store the registers in `w2`, a set, from the VA in `w0` on by a call of the core.
+    pub slow_load_block: usize,
+    pub slow_store_block: usize,
+    /// Leaves after such an access, with the pending results in `x9`.
+    pub near: usize,
     /// Puts the address of the host for words from `w0` on into `x2`. The last word is `w1` bytes after the first. If the
     /// words lie in two lines, it is the address of a copy.
     pub load_block: usize,
@@ -107,55 +119,32 @@ impl Stubs {
     fn make(memory: &CodeMemory, f: Fields) -> Option<Stubs> {
         let [start, _] = memory.ends();
         let mut ops = Assembler::new(start);
-        let chains = [
-            chain::enter(&mut ops, f),
-            chain::chain(&mut ops, f),
-            chain::chain_next(&mut ops, f),
-            chain::chain_word(&mut ops, f),
-            chain::chain_late(&mut ops, f),
-            interpret::chain_pending(&mut ops, f),
-            interpret::step(&mut ops, f),
-            soon::chain_soon(&mut ops, f),
-            soon::taken(&mut ops, f),
-            soon::not_taken(&mut ops, f),
-        ];
-        let [
-            enter,
-            chain,
-            chain_next,
-            chain_word,
-            chain_late,
-            chain_pending,
-            step,
-            chain_soon,
-            taken,
-            not_taken,
-        ] = chains.map(|at| start + at);
-        let load = Size::ALL.map(|size| start + access::load(&mut ops, f, size));
-        let store = Size::ALL.map(|size| start + access::store(&mut ops, f, size));
-        let [load_block, store_block] =
-            [false, true].map(|write| start + access::block(&mut ops, f, write));
-        let end_block = start + access::end_block(&mut ops);
-        let mask = start + access::mask(&mut ops, f);
+        let mut stub = |make: &dyn Fn(&mut Assembler, Fields) -> usize| start + make(&mut ops, f);
+        let stubs = Stubs {
+            enter: stub(&chain::enter),
+            chain: stub(&chain::chain),
+            chain_next: stub(&chain::chain_next),
+            chain_word: stub(&chain::chain_word),
+            chain_late: stub(&chain::chain_late),
+            chain_pending: stub(&interpret::chain_pending),
+            step: stub(&interpret::step),
+            chain_soon: stub(&soon::chain_soon),
+            taken: stub(&soon::taken),
+            not_taken: stub(&soon::not_taken),
+            load: Size::ALL.map(|size| stub(&|ops, f| access::load(ops, f, size))),
+            store: Size::ALL.map(|size| stub(&|ops, f| access::store(ops, f, size))),
+            slow_load: Size::ALL.map(|size| stub(&|ops, f| interpret::load(ops, f, size))),
+            slow_store: Size::ALL.map(|size| stub(&|ops, f| interpret::store(ops, f, size))),
+            slow_load_block: stub(&|ops, f| interpret::block(ops, f, false)),
+            slow_store_block: stub(&|ops, f| interpret::block(ops, f, true)),
+            near: stub(&interpret::near),
+            load_block: stub(&|ops, f| access::block(ops, f, false)),
+            store_block: stub(&|ops, f| access::block(ops, f, true)),
+            end_block: stub(&|ops, _| access::end_block(ops)),
+            mask: stub(&access::mask),
+        };
         memory.append(&ops.finalize().ok()?, &[])?;
-        Some(Stubs {
-            enter,
-            chain,
-            chain_next,
-            chain_word,
-            chain_late,
-            chain_pending,
-            chain_soon,
-            taken,
-            not_taken,
-            step,
-            load,
-            store,
-            load_block,
-            store_block,
-            end_block,
-            mask,
-        })
+        Some(stubs)
     }
 }
 
@@ -180,7 +169,7 @@ pub struct Maker {
 
 /// Instruction set of code, its heads, and distances of the core's fields from `x19`.
 #[derive(Clone, Copy)]
-struct Fields {
+pub struct Fields {
     set: Set,
     head: Head,
     registers: u32,
@@ -279,7 +268,7 @@ impl Maker {
     pub fn make(&self, plan: &Plan) -> Option<(u32, Entries)> {
         let set = plan.set as usize;
         let (fields, stubs) = (&self.fields[set], self.stubs[set]);
-        let made = line::make(plan, fields, stubs, self.memory.ends());
+        let made = crate::line::make::<line::A64>(plan, *fields, stubs, self.memory.ends());
         let name = self.memory.append(&made.hot, &made.cold)?;
         Some((name, made.entries))
     }

@@ -170,25 +170,7 @@ fn told(ops: &mut Assembler, f: Fields) {
     );
 }
 
-/// Time of an access that calls the core, in a register of the host.
-#[derive(Clone, Copy)]
-pub struct Timed {
-    /// Number of the instruction within its line.
-    pub number: u8,
-    /// Cycles of the line, as the code counts them, before the access.
-    pub before: u8,
-    /// Cycles of the line, as the code that follows counts them, before the next instruction.
-    pub next_start: u8,
-}
-
-impl Timed {
-    pub fn bits(self) -> i32 {
-        let next_start = -(self.next_start as i8) as u8;
-        i32::from_le_bytes([self.before, self.number, next_start, 0])
-    }
-}
-
-/// Loads from the MVA in `eax` into `ecx`. `esi` has the bits of a [`Timed`]. Keeps `r8d`. Returns with the host's carry
+/// Loads from the MVA in `eax` into `ecx`. `esi` has the bits of a [`crate::format::Timed`]. Keeps `r8d`. Returns with the host's carry
 /// set if the code must leave after the instruction. Does not return if the core takes a data abort.
 pub fn load(ops: &mut Assembler, f: Fields, size: Size) -> usize {
     let start = ops.offset().0;

@@ -1,103 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The code of a line: a head, with what an entry at each instruction needs; then the instructions in order. The calls
-//! of the interpreter lie elsewhere in the memory, because they are rare.
-//!
-//! `r12` and `r13` lag behind: they change only where the code leaves the line, by amounts that the plan knows. An
-//! entry at a later instruction subtracts what the instructions before it would have added.
+//! The pieces of a line's code. `eax` is the target.
 
 use arm::engine::{Pending, Set};
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 
-use super::interpret::Timed;
-use super::{Assembler, FLAGS, Fields, Stubs, TOLD, TOLD_AT};
+use super::{Assembler, FLAGS, Fields, LIMIT, Stubs, TOLD, TOLD_AT};
 use crate::action::{ALWAYS, Action, Index};
-use crate::format::{Described, Head, Made, first, head};
-use crate::plan::{Plan, Step};
+use crate::format::Described;
+use crate::line::{Access, Chain, Host};
+use crate::plan::Step;
 
-/// Bytes of the code that calls the interpreter for an instruction.
-const CALL: usize = 48;
+/// Code for x86-64.
+pub enum X64 {}
 
 /// Code of a line while it is made.
-pub struct Line<'a> {
-    pub ops: Assembler,
-    pub f: Fields,
-    pub stubs: Stubs,
-    pub plan: &'a Plan,
-    /// Address of the code.
-    at: usize,
-    /// Start of each instruction, and of what follows the last.
-    starts: Vec<DynamicLabel>,
-    /// Start of each instruction behind its wait.
-    pub waited: Vec<DynamicLabel>,
-    /// Address of the calls of the interpreter.
-    calls_at: usize,
-    /// Calls of the interpreter.
-    calls: Vec<Call>,
-    /// Their bytes.
-    calls_bytes: usize,
-}
-
-/// Makes the code of a line, for the two parts of the memory, whose next addresses are `ends`.
-pub fn make(plan: &Plan, fields: &Fields, stubs: Stubs, ends: [usize; 2]) -> Made {
-    let mut ops = Assembler::new(ends[0]);
-    let count = plan.steps.len();
-    let head_bytes = Head::of(plan.set).bytes as usize;
-    ops.extend(vec![0; head_bytes]);
-    let starts = (0..=count).map(|_| ops.new_dynamic_label()).collect();
-    let waited = (0..count).map(|_| ops.new_dynamic_label()).collect();
-    let mut line = Line {
-        ops,
-        f: *fields,
-        stubs,
-        plan,
-        at: ends[0],
-        starts,
-        waited,
-        calls_at: ends[1],
-        calls: Vec::new(),
-        calls_bytes: 0,
-    };
-    let mut offsets = Vec::with_capacity(count + 1);
-    let mut entries = Vec::with_capacity(count);
-    for (number, step) in plan.steps.iter().enumerate() {
-        let start = line.starts[number];
-        offsets.push(line.ops.offset().0);
-        dynasm!(line.ops ; .arch x64 ; =>start);
-        // The instruction waits for something in its place, but an entry from elsewhere does not.
-        if step.stall > 0 {
-            asm!(line ; add QWORD [rbx + line.f.interlock_cycles], step.stall as i32);
-        }
-        let waited = line.waited[number];
-        asm!(line ; =>waited);
-        entries.push((line.offset(), step.start + step.stall));
-        line.step(number, step);
-    }
-    offsets.push(line.ops.offset().0);
-    line.end();
-    for (number, step) in plan.steps.iter().enumerate() {
-        // The instruction waits for something in its place, but an entry from elsewhere does not.
-        if !step.is_entry() {
-            entries[number] = (line.offset(), step.start);
-            line.enter_fresh(number, step);
-        }
-    }
-    let calls = line.calls(ends, &offsets);
-    let mut code = line.ops.finalize().expect("every label has an address");
-    code[..head_bytes].copy_from_slice(&head(plan, &entries));
-    Made {
-        hot: code,
-        cold: calls,
-        entries: first(&entries),
-    }
-}
-
-/// A call of the interpreter for an instruction.
-struct Call {
-    number: usize,
-    step: Step,
-    /// Whether the code has the address of a transfer, and only the access is missing.
-    accesses: bool,
-}
+pub type Line<'a> = crate::line::Line<'a, X64>;
 
 /// Appends code to a line.
 macro_rules! asm {
@@ -107,53 +24,31 @@ macro_rules! asm {
 }
 pub(super) use asm;
 
-impl Line<'_> {
-    pub fn r(&self, n: usize) -> i8 {
-        self.f.r(n)
+impl Host for X64 {
+    type Relocation = dynasmrt::x64::X64Relocation;
+    type Fields = Fields;
+    type Stubs = Stubs;
+    type Slow = usize;
+    const CALL: usize = 48;
+    const ACCESS: usize = 48;
+
+    fn count(line: &mut Line, cycles: u8) {
+        asm!(line ; add r12, BYTE cycles as i8);
     }
 
-    /// Distance of the next code from the start of the line's code.
-    fn offset(&self) -> u16 {
-        u16::try_from(self.ops.offset().0).expect("a line has less than 64 KB of code")
+    fn count_wait(line: &mut Line, cycles: u8) {
+        asm!(line ; add QWORD [rbx + line.f.interlock_cycles], cycles as i32);
     }
 
-    /// The value of r15 in an instruction, as a distance from the start of the line.
-    fn pc(&self, number: usize) -> i8 {
-        (self.width() * (number + 2)) as i8
+    fn take_wait_back(line: &mut Line, cycles: u8) {
+        asm!(line
+            ; sub r12, BYTE cycles as i8
+            ; sub QWORD [rbx + line.f.interlock_cycles], cycles as i32
+        );
     }
 
-    /// Bytes of an instruction.
-    pub fn width(&self) -> usize {
-        self.f.set.width()
-    }
-
-    /// The entry at an instruction for which the plan has pending results, while nothing is pending.
-    fn enter_fresh(&mut self, number: usize, step: &Step) {
-        let Some(fresh) = self.plan.fresh(number) else {
-            let before = Pending::NONE;
-            let step = Step {
-                before,
-                stall: 0,
-                ..*step
-            };
-            return self.interpret(number, step);
-        };
-        if fresh.stall > 0 {
-            asm!(self
-                ; sub r12, BYTE fresh.stall as i8
-                ; sub QWORD [rbx + self.f.interlock_cycles], fresh.stall as i32
-            );
-        }
-        if let Some(told) = fresh.told {
-            self.tell(told, Pending::NONE);
-        }
-        let start = self.starts[number];
-        asm!(self ; jmp =>start);
-    }
-
-    /// Makes the interpreter know what is pending, instead of the plan, if it executes an instruction.
-    pub fn tell(&mut self, number: usize, pending: Pending) {
-        asm!(self
+    fn tell(line: &mut Line, number: usize, pending: Pending) {
+        asm!(line
             ; mov rax, QWORD pending.bits() as i64
             ; mov [rbp + TOLD], rax
             ; lea rax, [BYTE r13 + number as i8]
@@ -161,149 +56,204 @@ impl Line<'_> {
         );
     }
 
-    /// Goes on after the last instruction.
-    fn end(&mut self) {
-        let plan = self.plan;
-        let count = plan.steps.len();
-        let start = self.starts[count];
-        asm!(self ; =>start);
-        if plan.after == Pending::NONE {
-            let (cycles, chain) = (i32::from(plan.cycles), self.stubs.chain_next);
-            let counts = count as i32 * 0x100 + cycles;
-            asm!(self ; mov esi, DWORD counts ; call extern chain ; jmp rdi);
-        } else {
-            asm!(self ; lea eax, [BYTE r14 + 32]);
-            self.go(plan.cycles, count, plan.after.bits());
+    fn condition(line: &mut Line, condition: u32, fails: DynamicLabel) {
+        let (at, flag) = [(1, 0x40), (1, 1), (1, 0x80u8), (0, 1)][condition as usize / 2 % 4];
+        match condition {
+            ALWAYS.. => return,
+            0 | 2 | 4 | 6 => {
+                return asm!(line ; test BYTE [BYTE rbp + FLAGS + at], flag as i8 ; jz =>fails);
+            }
+            1 | 3 | 5 | 7 => {
+                return asm!(line ; test BYTE [BYTE rbp + FLAGS + at], flag as i8 ; jnz =>fails);
+            }
+            // The sum overflows if V is set.
+            _ => asm!(line ; movzx eax, WORD [BYTE rbp + FLAGS] ; add al, 127 ; sahf),
+        }
+        match condition {
+            8 => asm!(line ; cmc ; jbe =>fails),
+            9 => asm!(line ; cmc ; ja =>fails),
+            10 => asm!(line ; jl =>fails),
+            11 => asm!(line ; jge =>fails),
+            12 => asm!(line ; jle =>fails),
+            _ => asm!(line ; jg =>fails),
         }
     }
 
-    /// Goes to the line at `eax`, after instructions that took some cycles.
-    pub fn go(&mut self, cycles: u8, instructions: usize, pending: u64) {
-        let counts = instructions as i32 * 0x100 + i32::from(cycles);
-        asm!(self ; mov esi, DWORD counts);
-        if self.plan.beside && pending != 0 {
-            let chain = self.stubs.chain_soon;
-            asm!(self ; mov r9, QWORD pending as i64 ; call extern chain ; jmp rdi);
-            return;
+    fn jump(line: &mut Line, to: DynamicLabel) {
+        asm!(line ; jmp =>to);
+    }
+
+    fn jump_out(line: &mut Line, to: usize) {
+        asm!(line ; jmp extern to);
+    }
+
+    fn slow(_: &mut Line, call: usize) -> usize {
+        call
+    }
+
+    fn target_instruction(line: &mut Line, number: usize) {
+        let distance = (line.width() * number) as i8;
+        asm!(line ; lea eax, [BYTE r14 + distance]);
+    }
+
+    fn target_distance(line: &mut Line, distance: i32) {
+        asm!(line ; lea eax, [r14 + distance]);
+    }
+
+    fn target_register(line: &mut Line, register: usize) {
+        asm!(line ; mov eax, [BYTE rbx + line.r(register)]);
+    }
+
+    fn add_to_target(line: &mut Line, offset: u32) {
+        asm!(line ; add eax, offset as i32);
+    }
+
+    fn leave_set(line: &mut Line, slow: usize) {
+        match line.f.set {
+            Set::A32 => asm!(line ; test al, 1 ; jnz extern slow),
+            Set::Thumb => asm!(line ; test al, 1 ; jz extern slow),
         }
-        let words = pending >> 32 & 0xffff;
-        let chain = match pending {
-            0 => self.stubs.chain,
-            _ if pending == words << 32 => self.stubs.chain_word,
-            _ if pending == words << 32 | words << 48 => self.stubs.chain_late,
-            _ => {
-                asm!(self
-                    ; mov rcx, QWORD pending as i64
-                    ; mov [BYTE rbx + self.f.interlock as i8], rcx
+    }
+
+    fn align_target(line: &mut Line) {
+        asm!(line ; and eax, BYTE -(line.width() as i8));
+    }
+
+    fn link(line: &mut Line, number: usize) {
+        let thumb = i8::from(line.f.set == Set::Thumb);
+        let next = (line.width() * (number + 1)) as i8 + thumb;
+        asm!(line
+            ; lea ecx, [BYTE r14 + next]
+            ; mov [BYTE rbx + line.r(14)], ecx
+        );
+    }
+
+    fn go(line: &mut Line, cycles: u8, instructions: usize, pending: Pending) {
+        let counts = instructions as i32 * 0x100 + i32::from(cycles);
+        asm!(line ; mov esi, DWORD counts);
+        let chain = match line.chain(pending) {
+            Chain::Free => line.stubs.chain,
+            Chain::Soon(results) => {
+                asm!(line ; mov r9, QWORD results as i64);
+                line.stubs.chain_soon
+            }
+            Chain::Words(words) => {
+                asm!(line ; mov r9d, DWORD i32::from(words));
+                line.stubs.chain_word
+            }
+            Chain::Late(results) => {
+                asm!(line ; mov r9d, DWORD i32::from(results));
+                line.stubs.chain_late
+            }
+            Chain::Pending(results) => {
+                return asm!(line
+                    ; mov rcx, QWORD results as i64
+                    ; mov [BYTE rbx + line.f.interlock as i8], rcx
+                    ; jmp extern line.stubs.chain_pending
                 );
-                return self.jump(self.stubs.chain_pending);
             }
         };
-        if pending != 0 {
-            asm!(self ; mov r9d, DWORD words as i32);
-        }
         // Each line has a jump of its own, because the host remembers the target of each jump.
-        asm!(self ; call extern chain ; jmp rdi);
+        asm!(line ; call extern chain ; jmp rdi);
     }
 
-    fn jump(&mut self, address: usize) {
-        asm!(self ; jmp extern address);
+    fn go_on(line: &mut Line) {
+        let plan = line.plan;
+        let counts = plan.steps.len() as i32 * 0x100 + i32::from(plan.cycles);
+        let chain = line.stubs.chain_next;
+        asm!(line ; mov esi, DWORD counts ; call extern chain ; jmp rdi);
+    }
+
+    fn branch_within(line: &mut Line, number: usize, step: &Step, to: usize) {
+        let cycles = (step.start + step.stall + step.leaving) as i8;
+        let start = line.waited[to];
+        let to_cycles = line.plan.steps[to].start + line.plan.steps[to].stall;
+        asm!(line
+            ; lea rax, [BYTE r12 + cycles]
+            ; cmp rax, [BYTE rbp + LIMIT]
+            ; ja >far
+            ; add r12, BYTE cycles - to_cycles as i8
+            ; add r13, BYTE number as i8 + 1 - to as i8
+            ; jmp =>start
+            ; far:
+        );
+    }
+
+    fn taken(line: &mut Line, number: usize, wrong: Option<DynamicLabel>) {
+        let at = (line.width() * number) as i8 + 1;
+        asm!(line ; lea eax, [BYTE r14 + at] ; call extern line.stubs.taken);
+        if let Some(wrong) = wrong {
+            asm!(line ; jc =>wrong);
+        }
+    }
+
+    fn not_taken(line: &mut Line, number: usize, right: Option<DynamicLabel>) {
+        let at = (line.width() * number) as i8 + 1;
+        asm!(line ; lea eax, [BYTE r14 + at] ; call extern line.stubs.not_taken);
+        if let Some(right) = right {
+            asm!(line ; jnc =>right);
+        }
+    }
+
+    fn compute(line: &mut Line, number: usize, action: Action) {
+        line.compute(number, action);
+    }
+
+    fn access(line: &mut Line, number: usize, step: &Step, slow: usize) {
+        line.access_memory(number, step, slow);
+    }
+
+    fn access_by_core(line: &Line, calls: &mut Assembler, access: &Access) {
+        match access.step.action {
+            Action::Transfer { .. } => line.transfer_by_core(calls, access),
+            _ => line.block_by_core(calls, access),
+        }
+        dynasm!(calls
+            ; .arch x64
+            ; jnc extern access.resume
+            ; mov rax, QWORD access.step.passed.bits() as i64
+            ; jmp extern line.stubs.near
+        );
+    }
+
+    fn call(line: &Line, calls: &mut Assembler, described: &Described, resume: usize) {
+        dynasm!(calls
+            ; .arch x64
+            ; lea rdx, [>described]
+            ; jmp extern line.stubs.step
+            ; .align 16
+            ; described:
+            ; .u8 described.number, described.start, described.next_start, described.stall
+            ; .u32 0
+            ; .u64 described.before, described.after
+            ; jmp extern resume
+            ; .align 16
+        );
+    }
+}
+
+impl Line<'_> {
+    pub fn r(&self, n: usize) -> i8 {
+        self.f.r(n)
     }
 
     /// Calls shared code that accesses memory. If it cannot, it jumps to `slow`, whose distance is the operand of an
     /// instruction without effect.
     pub fn access(&mut self, stub: usize, slow: usize) {
         asm!(self ; call extern stub);
-        let after = self.at + self.ops.offset().0;
+        let after = self.at[0] + self.ops.offset().0;
         asm!(self ; test eax, DWORD slow.wrapping_sub(after) as i32);
-    }
-
-    /// Address of a call of the interpreter for an instruction.
-    fn call(&mut self, number: usize, step: Step, accesses: bool) -> usize {
-        let address = self.calls_at + self.calls_bytes;
-        self.calls_bytes += if accesses { 2 * CALL } else { CALL };
-        self.calls.push(Call {
-            number,
-            step,
-            accesses,
-        });
-        address
-    }
-
-    /// Executes an instruction by the interpreter.
-    fn interpret(&mut self, number: usize, step: Step) {
-        let call = self.call(number, step, false);
-        self.jump(call);
-    }
-
-    /// The calls of the interpreter. `offsets` has the place of each instruction.
-    fn calls(&mut self, ends: [usize; 2], offsets: &[usize]) -> Vec<u8> {
-        let mut calls = Assembler::new(ends[1]);
-        for call in core::mem::take(&mut self.calls) {
-            let Call { number, step, .. } = call;
-            let resume = ends[0] + offsets[number + 1];
-            if call.accesses {
-                self.access_by_core(&mut calls, number, &step, resume);
-            }
-            let described = Described {
-                number: number as u8,
-                start: step.start,
-                next_start: self.plan.start(number + 1),
-                stall: step.stall,
-                unused: [0; 4],
-                before: step.before.bits(),
-                after: self.plan.pending(number + 1).bits(),
-            };
-            dynasm!(calls
-                ; .arch x64
-                ; lea rdx, [>described]
-                ; jmp extern self.stubs.step
-                ; .align 16
-                ; described:
-                ; .u8 described.number, described.start, described.next_start, described.stall
-                ; .u32 0
-                ; .u64 described.before, described.after
-                ; jmp extern resume
-                ; .align 16
-            );
-        }
-        let bytes = self.calls_bytes;
-        assert_eq!(calls.offset().0, bytes, "calls have {CALL} bytes each");
-        calls.finalize().expect("every label has an address")
-    }
-
-    /// An access without a grant, within the bytes of a call.
-    fn access_by_core(&self, calls: &mut Assembler, number: usize, step: &Step, resume: usize) {
-        let timed = Timed {
-            number: number as u8,
-            before: step.start + step.stall + step.cycles,
-            next_start: self.plan.start(number + 1),
-        };
-        let start = calls.offset().0;
-        match step.action {
-            Action::Transfer { .. } => self.transfer_by_core(calls, step.action, timed),
-            _ => self.block_by_core(calls, step.action, timed),
-        }
-        dynasm!(calls
-            ; .arch x64
-            ; jnc extern resume
-            ; mov rax, QWORD step.passed.bits() as i64
-            ; jmp extern self.stubs.near
-        );
-        let rest = CALL - (calls.offset().0 - start);
-        calls.extend(core::iter::repeat_n(0xcc, rest));
-        dynasm!(calls ; .arch x64 ; step:);
     }
 
     /// Transfers a register to or from the address in `eax`. An address that is not a multiple of the size goes on to the
     /// next call, because the result of such a load is late.
-    fn transfer_by_core(&self, calls: &mut Assembler, action: Action, timed: Timed) {
+    fn transfer_by_core(&self, calls: &mut Assembler, access: &Access) {
         let Action::Transfer {
             load,
             size,
             address,
             d,
-        } = action
+        } = access.step.action
         else {
             return;
         };
@@ -313,9 +263,10 @@ impl Line<'_> {
         };
         let misaligned = size.bytes() as i8 - 1;
         if misaligned != 0 {
-            dynasm!(calls ; .arch x64 ; test al, misaligned ; jnz >step);
+            dynasm!(calls ; .arch x64 ; test al, misaligned ; jnz =>access.interpreted);
         }
-        dynasm!(calls ; .arch x64 ; mov esi, timed.bits() ; call extern stubs[size as usize]);
+        let stub = stubs[size as usize];
+        dynasm!(calls ; .arch x64 ; mov esi, access.timed.bits() ; call extern stub);
         if address.index != Index::Offset {
             dynasm!(calls ; .arch x64 ; mov [BYTE rbx + self.r(address.base)], r8d);
         }
@@ -325,14 +276,14 @@ impl Line<'_> {
     }
 
     /// Transfers several registers.
-    fn block_by_core(&self, calls: &mut Assembler, action: Action, timed: Timed) {
+    fn block_by_core(&self, calls: &mut Assembler, access: &Access) {
         let Action::Block {
             load,
             list,
             base,
             start,
             moves,
-        } = action
+        } = access.step.action
         else {
             return;
         };
@@ -347,93 +298,11 @@ impl Line<'_> {
         dynasm!(calls
             ; .arch x64
             ; mov r9d, DWORD list as i32
-            ; mov esi, timed.bits()
+            ; mov esi, access.timed.bits()
             ; call extern stub
         );
         if moves.is_some() {
             dynasm!(calls ; .arch x64 ; mov [BYTE rbx + self.r(base)], r8d);
-        }
-    }
-
-    fn step(&mut self, number: usize, step: &Step) {
-        if step.action == Action::Interpret {
-            return self.interpret(number, *step);
-        }
-        let slow = self.slow_path(number, step);
-        if let (Action::Branch { distance, link }, Some(pending)) = (step.action, step.predicted) {
-            return self.predicted_branch(number, step, (distance, link), pending);
-        }
-        let over = self.starts[number + 1];
-        self.condition(step.condition, over);
-        match step.action {
-            Action::Branch { distance, link } => self.branch(number, step, distance, link),
-            Action::Jump {
-                register,
-                exchange,
-                link,
-            } => {
-                asm!(self ; mov eax, [BYTE rbx + self.r(register)]);
-                // The interpreter changes the instruction set.
-                match self.f.set {
-                    _ if !exchange => {}
-                    Set::A32 => asm!(self ; test al, 1 ; jnz extern slow),
-                    Set::Thumb => asm!(self ; test al, 1 ; jz extern slow),
-                }
-                self.jump_to(number, step, link);
-            }
-            Action::Call { offset } => {
-                asm!(self ; mov eax, [BYTE rbx + self.r(14)] ; add eax, offset as i32);
-                self.jump_to(number, step, true);
-            }
-            action => match slow {
-                0 => self.compute(number, action),
-                _ => self.access_memory(number, step, slow),
-            },
-        }
-        if let Some(pending) = step.apart {
-            return self.go_on_apart(number, step, pending);
-        }
-        if step.leaving == 0 && step.condition != ALWAYS && step.cycles > 1 {
-            asm!(self ; add r12, BYTE step.cycles as i8 - 1);
-        }
-    }
-
-    /// Address of the call for an instruction that code does not always execute itself, or zero.
-    fn slow_path(&mut self, number: usize, step: &Step) -> usize {
-        if !step.action.may_call() {
-            return 0;
-        }
-        let is_access = match step.action {
-            Action::Transfer { .. } => true,
-            Action::Block { list, .. } => list >> 15 == 0,
-            _ => false,
-        };
-        // On a core with a scoreboard, other results may be pending at an entry than the plan has.
-        let accesses = is_access && step.alone && !self.plan.beside;
-        self.call(number, *step, accesses)
-    }
-
-    /// Jumps if a condition fails.
-    pub fn condition(&mut self, condition: u32, fails: DynamicLabel) {
-        let (at, flag) = [(1, 0x40), (1, 1), (1, 0x80u8), (0, 1)][condition as usize / 2 % 4];
-        match condition {
-            ALWAYS.. => return,
-            0 | 2 | 4 | 6 => {
-                return asm!(self ; test BYTE [BYTE rbp + FLAGS + at], flag as i8 ; jz =>fails);
-            }
-            1 | 3 | 5 | 7 => {
-                return asm!(self ; test BYTE [BYTE rbp + FLAGS + at], flag as i8 ; jnz =>fails);
-            }
-            // The sum overflows if V is set.
-            _ => asm!(self ; movzx eax, WORD [BYTE rbp + FLAGS] ; add al, 127 ; sahf),
-        }
-        match condition {
-            8 => asm!(self ; cmc ; jbe =>fails),
-            9 => asm!(self ; cmc ; ja =>fails),
-            10 => asm!(self ; jl =>fails),
-            11 => asm!(self ; jge =>fails),
-            12 => asm!(self ; jle =>fails),
-            _ => asm!(self ; jg =>fails),
         }
     }
 
@@ -442,7 +311,9 @@ impl Line<'_> {
     #[allow(clippy::useless_conversion)]
     pub fn get(&mut self, host: u8, number: usize, register: usize) {
         if register == 15 {
-            asm!(self ; lea Rd(host), [BYTE r14 + self.pc(number)]);
+            // The value of r15 is the address of the second instruction after this one.
+            let distance = (self.width() * (number + 2)) as i8;
+            asm!(self ; lea Rd(host), [BYTE r14 + distance]);
         } else {
             asm!(self ; mov Rd(host), [BYTE rbx + self.r(register)]);
         }

@@ -16,7 +16,6 @@
 //! interpreter executes an instruction.
 
 mod access;
-mod branch;
 mod chain;
 mod data;
 mod interpret;
@@ -180,7 +179,7 @@ pub struct Maker {
 
 /// Instruction set of code, and distances of the core's fields from `rbx`.
 #[derive(Clone, Copy)]
-struct Fields {
+pub struct Fields {
     set: Set,
     registers: i32,
     cycles: i32,
@@ -292,7 +291,7 @@ impl Maker {
     pub fn make(&self, plan: &Plan) -> Option<(u32, Entries)> {
         let set = plan.set as usize;
         let (fields, stubs) = (&self.fields[set], self.stubs[set]);
-        let made = line::make(plan, fields, stubs, self.memory.ends());
+        let made = crate::line::make::<line::X64>(plan, *fields, stubs, self.memory.ends());
         let name = self.memory.append(&made.hot, &made.cold)?;
         Some((name, made.entries))
     }

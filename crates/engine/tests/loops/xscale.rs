@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What only XScale has: branch prediction, the accumulator, locked and preloaded lines. No page here uses the mini data
-//! cache.
+//! What only XScale has: branch prediction, the accumulator, locked and preloaded lines, late words and early literals. No
+//! page here uses the mini data cache.
 
 use super::*;
 
@@ -81,5 +81,34 @@ fn lines_that_are_locked_allocated_or_preloaded() {
         0xe1c2_80d4, // ldrd r8, [r2, #4]
         0xe088_8009,
     ];
+    run_words(&IXP42X, &words);
+}
+
+/// In Thumb state, a literal is pending for one instruction, and any other loaded word for two.
+#[test]
+fn literals_in_thumb_state() {
+    let halves = [
+        0x4c00, // ldr r4, [pc]
+        0x1c65, // adds r5, r4, #1: waits for one cycle
+        0x4c00, // ldr r4, [pc]
+        0x2601, // movs r6, #1
+        0x1c65, // adds r5, r4, #1: does not wait
+        0x6804, // ldr r4, [r0]
+        0x2601, // movs r6, #1
+        0x1c65, // adds r5, r4, #1: waits for one cycle
+        0x46c0, // nop
+        0x46c0, // nop
+        0x4c00, // ldr r4, [pc]: the last but one of the line
+        0x2601, // movs r6, #1
+        0x1c65, // adds r5, r4, #1: does not wait
+        0x46c0, // nop
+        0x4778, // bx pc
+        0x46c0, // nop
+    ];
+    let mut words = vec![
+        0xe28f_b001, // add r11, pc, #1
+        0xe12f_ff1b, // bx r11: the first half-word
+    ];
+    words.extend(thumb::words(&halves));
     run_words(&IXP42X, &words);
 }

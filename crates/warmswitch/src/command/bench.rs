@@ -2,6 +2,7 @@
 //! `warmswitch bench`: measures the simulator's speed on fixed guests, and compares it with the speed of QEMU or of
 //! another build.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
@@ -36,9 +37,9 @@ pub struct Args {
     /// Number of repetitions. The fastest repetition counts
     #[arg(long, value_name = "N", default_value_t = 3)]
     repeat: u32,
-    /// QEMU's cache plugin (libcache.so), if it is not installed with the other plugins
+    /// A plugin of QEMU that models caches. May be given several times. Default: QEMU's libcache.so, if it is installed
     #[arg(long, value_name = "FILE", conflicts_with = "no_qemu")]
-    cache_plugin: Option<PathBuf>,
+    cache_plugin: Vec<PathBuf>,
     /// Do not run QEMU
     #[arg(long)]
     no_qemu: bool,
@@ -61,7 +62,8 @@ pub struct Args {
 struct Results {
     ours: Vec<Ours>,
     qemu: Option<Times>,
-    plugin: Option<Times>,
+    /// Name of each plugin's file, and the times with it.
+    plugins: Vec<(String, Times)>,
     qemu_version: Option<String>,
     /// Table cell that replaces a speed that was not measured.
     missing: &'static str,
@@ -77,17 +79,17 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     if args.cores {
         return on_cores(args);
     }
-    let plugin = qemu::find_plugin(args.cache_plugin.as_deref())?;
+    let plugins = qemu::find_plugins(&args.cache_plugin)?;
     let guest = Guest::new()?;
     let ours = speed::ours(&guest, args.repeat)?;
     let qemu_version = if args.no_qemu { None } else { version() };
     let run = |plugin| qemu::times(&guest, plugin, args.repeat);
     let qemu = qemu_version.is_some().then(|| run(None)).transpose()?;
-    let plugin = plugin.filter(|_| qemu.is_some());
-    let plugin = plugin
-        .as_deref()
-        .map(|plugin| run(Some(plugin)))
-        .transpose()?;
+    let plugins = plugins
+        .iter()
+        .filter(|_| qemu.is_some())
+        .map(|plugin| Ok((qemu::name_of(plugin), run(Some(plugin))?)))
+        .collect::<Result<_>>()?;
     let missing = if args.no_qemu {
         "not run"
     } else {
@@ -96,7 +98,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     let results = Results {
         ours,
         qemu,
-        plugin,
+        plugins,
         qemu_version,
         missing,
     };
@@ -212,19 +214,22 @@ fn document(results: &Results) -> Value {
         .zip(&results.ours)
         .enumerate()
         .map(|(n, (work, ours))| {
-            let other = |times: &Option<Times>| {
-                times.as_ref().map(|t| {
-                    let mips = mips(ours, t[n]);
-                    json!({"cpu_s": t[n], "mips": mips, "ratio": ours.mips() / mips})
-                })
+            let other = |times: &Times| {
+                let mips = mips(ours, times[n]);
+                json!({"cpu_s": times[n], "mips": mips, "ratio": ours.mips() / mips})
             };
+            let plugins: BTreeMap<_, _> = results
+                .plugins
+                .iter()
+                .map(|(name, times)| (name, other(times)))
+                .collect();
             json!({
                 "work": work.name,
                 "ours": ours,
                 "mips": ours.mips(),
                 "busy_board_s_per_cpu_s": ours.speed(),
-                "qemu": other(&results.qemu),
-                "qemu_cache_plugin": other(&results.plugin),
+                "qemu": results.qemu.as_ref().map(other),
+                "qemu_cache_plugins": plugins,
                 "aim_mips": AIM * work.stock_plugin_mips,
             })
         })
@@ -241,33 +246,37 @@ fn document(results: &Results) -> Value {
 }
 
 fn render(results: &Results) -> String {
-    let mut table = Grid::new(
-        1,
-        [
-            "work",
-            "M instr",
-            "M instr/s",
-            "board s / host s",
-            "QEMU\nM instr/s",
-            "QEMU with cache plugin\nM instr/s",
-            "ours / plugin",
-            "aim\nM instr/s",
-        ],
-    );
+    let mut heads: Vec<String> = [
+        "work",
+        "M instr",
+        "M instr/s",
+        "board s / host s",
+        "QEMU\nM instr/s",
+    ]
+    .map(String::from)
+    .into();
+    for (name, _) in &results.plugins {
+        heads.push(format!("QEMU with {name}\nM instr/s"));
+        heads.push(format!("ours / {name}"));
+    }
+    heads.push("aim\nM instr/s".into());
+    let mut table = Grid::new(1, heads);
     for (n, (work, ours)) in WORKS.iter().zip(&results.ours).enumerate() {
-        let speed = |times: &Option<Times>| times.as_ref().map(|t| mips(ours, t[n]));
-        let cell = |value: Option<f64>| value.map_or(results.missing.into(), |v| format!("{v:.0}"));
-        let plugin = speed(&results.plugin);
-        table.add_row([
+        let qemu = results.qemu.as_ref().map(|times| mips(ours, times[n]));
+        let mut row = vec![
             work.name.to_string(),
             format!("{:.1}", ours.instructions as f64 / 1e6),
             format!("{:.0}", ours.mips()),
             format!("{:.2}", ours.speed()),
-            cell(speed(&results.qemu)),
-            cell(plugin),
-            plugin.map_or("-".into(), |p| format!("{:.1}", ours.mips() / p)),
-            format!("{:.0}", AIM * work.stock_plugin_mips),
-        ]);
+            qemu.map_or(results.missing.into(), |speed| format!("{speed:.0}")),
+        ];
+        for (_, times) in &results.plugins {
+            let plugin = mips(ours, times[n]);
+            row.push(format!("{plugin:.0}"));
+            row.push(format!("{:.1}", ours.mips() / plugin));
+        }
+        row.push(format!("{:.0}", AIM * work.stock_plugin_mips));
+        table.add_row(row);
     }
     let qemu = results
         .qemu_version

@@ -28,29 +28,32 @@ const PLUGIN_OPTIONS: &str =
 /// CPU seconds of each piece of work, in the order of [`WORKS`].
 pub type Times = Vec<f64>;
 
-/// Returns the path of the cache plugin. The path is `given`. Without `given`, it is the first plugin in
-/// [`PLUGIN_DIRS`].
-pub fn find_plugin(given: Option<&Path>) -> Result<Option<PathBuf>> {
-    if let Some(path) = given {
-        if !path.is_file() {
-            bail!("--cache-plugin {}: no such file", shown(path));
-        }
-        return Ok(Some(std::path::absolute(path)?));
+/// Returns the absolute paths of the cache plugins. They are `given`. Without `given`, they are the first [`PLUGIN`] in
+/// [`PLUGIN_DIRS`], or none.
+pub fn find_plugins(given: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    if let Some(path) = given.iter().find(|path| !path.is_file()) {
+        bail!("--cache-plugin {}: no such file", shown(path));
     }
-    Ok(PLUGIN_DIRS
-        .iter()
-        .map(|dir| Path::new(dir).join(PLUGIN))
-        .find(|path| path.is_file()))
+    if given.is_empty() {
+        let installed = PLUGIN_DIRS.iter().map(|dir| Path::new(dir).join(PLUGIN));
+        return Ok(installed.filter(|path| path.is_file()).take(1).collect());
+    }
+    let absolute = given.iter().map(std::path::absolute);
+    Ok(absolute.collect::<std::io::Result<_>>()?)
+}
+
+/// Returns the name of a plugin's file, without its extension.
+pub fn name_of(plugin: &Path) -> String {
+    let stem = plugin.file_stem().unwrap_or_default();
+    stem.to_string_lossy().into_owned()
 }
 
 /// Runs all pieces of work on QEMU, and returns the best of `repeat` runs of each piece.
 pub fn times(guest: &Guest, plugin: Option<&Path>, repeat: u32) -> Result<Times> {
-    let label = if plugin.is_some() {
-        "QEMU with cache plugin"
-    } else {
-        "QEMU"
-    };
-    let mut progress = Progress::new(label, u64::from(repeat) * WORKS.len() as u64);
+    let label = plugin.map_or("QEMU".into(), |plugin| {
+        format!("QEMU with {}", name_of(plugin))
+    });
+    let mut progress = Progress::new(&label, u64::from(repeat) * WORKS.len() as u64);
     let plugin_option = plugin.map(|plugin| format!("{},{PLUGIN_OPTIONS}", plugin.display()));
     let linux = &guest.prepared.linux;
     let root = linux.initrd.as_ref().map_or(&[][..], |root| &root.bytes);

@@ -259,8 +259,8 @@ pub static MUTANTS: &[Mutant] = &[
     ),
     killed(
         "x64/line.rs",
-        "            8 => asm!(self ; cmc ; jbe =>fails),",
-        "            8 => asm!(self ; jbe =>fails),",
+        "            8 => asm!(line ; cmc ; jbe =>fails),",
+        "            8 => asm!(line ; jbe =>fails),",
         "HI needs C and not Z",
     ),
     killed(
@@ -270,13 +270,13 @@ pub static MUTANTS: &[Mutant] = &[
         "a jump to Thumb code goes through the interpreter",
     ),
     killed(
-        "x64/branch.rs",
+        "x64/line.rs",
         "            ; ja >far\n",
         "",
         "a loop within a line ends near the horizon",
     ),
     killed(
-        "x64/line.rs",
+        "walk.rs",
         "step.cycles > 1 {\n",
         "step.cycles > 9 {\n",
         "an instruction whose condition passes takes all its cycles",
@@ -289,8 +289,8 @@ pub static MUTANTS: &[Mutant] = &[
     ),
     killed(
         "plan.rs",
-        "size != Size::Word || behaviour.late_words",
-        "behaviour.late_words",
+        "size != Size::Word || late_words",
+        "late_words",
         "a loaded byte is available later than a word",
     ),
     killed(

@@ -59,9 +59,9 @@ pub static MUTANTS: &[Mutant] = &[
         "XScale's multiplier ends early for small negative factors",
     ),
     killed(
-        "x64/branch.rs",
-        "jnc >on ; lea eax",
-        "jmp >on ; lea eax",
+        "x64/line.rs",
+        "jnc =>right",
+        "jmp =>right",
         "nothing is pending after a wrong prediction",
     ),
     killed(
@@ -101,14 +101,14 @@ pub static MUTANTS: &[Mutant] = &[
         "the distance of a Thumb branch counts from the address of the branch + 4",
     ),
     killed(
-        "x64/branch.rs",
-        "(self.width() * (number + 1)) as i8 + thumb",
-        "(self.width() * (number + 1)) as i8",
+        "x64/line.rs",
+        "(line.width() * (number + 1)) as i8 + thumb",
+        "(line.width() * (number + 1)) as i8",
         "bit 0 of a return address is set in Thumb state",
     ),
     killed(
         "x64/line.rs",
-        "Set::Thumb => asm!(self ; test al, 1 ; jz extern slow)",
+        "Set::Thumb => asm!(line ; test al, 1 ; jz extern slow)",
         "Set::Thumb => {}",
         "BX to an even address leaves Thumb state",
     ),
@@ -149,14 +149,14 @@ pub static MUTANTS: &[Mutant] = &[
         "code leaves after a slow access near the horizon",
     ),
     killed(
-        "x64/line.rs",
+        "line.rs",
         "before: step.start + step.stall + step.cycles,",
         "before: step.start + step.stall,",
         "an access that calls the core begins after the cycles of its instruction",
     ),
     killed(
         "x64/line.rs",
-        "test al, misaligned ; jnz >step",
+        "test al, misaligned ; jnz =>access.interpreted",
         "test al, misaligned",
         "a misaligned word is late",
     ),
@@ -173,9 +173,9 @@ pub static MUTANTS: &[Mutant] = &[
         "an entry behind the wait leaves pending what the plan has",
     ),
     killed(
-        "x64/line.rs",
-        "entries.push((line.offset(), step.start + step.stall));",
-        "entries.push((line.offset(), step.start));",
+        "walk.rs",
+        "entries.push((self.offset(), step.start + step.stall));",
+        "entries.push((self.offset(), step.start));",
         "an entry behind the wait does not count the wait",
     ),
     killed(
@@ -198,8 +198,14 @@ pub static MUTANTS: &[Mutant] = &[
     ),
     killed(
         "x64/line.rs",
-        "step.passed.bits() as i64",
-        "self.plan.pending(number + 1).bits() as i64",
+        "access.step.passed.bits() as i64",
+        "line.plan.pending(usize::from(access.timed.number) + 1).bits() as i64",
         "a conditional load near the horizon leaves its register pending",
+    ),
+    killed(
+        "plan.rs",
+        "behaviour.late_words && !is_literal",
+        "behaviour.late_words",
+        "a literal in Thumb state is never late",
     ),
 ];
