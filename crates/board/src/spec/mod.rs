@@ -10,7 +10,7 @@ mod peripherals;
 mod reader;
 
 pub use change::Change;
-pub use peripherals::{DeviceSpec, IgnoredSpec, PAGE, Peripherals, Sink, Wire};
+pub use peripherals::{DeviceSpec, GRANULE, IgnoredSpec, Peripherals, Sink, Wire};
 pub use reader::{Confidence, Limits, Quantity, SpecError, Step};
 
 use crate::suggest::did_you_mean;

@@ -314,17 +314,17 @@ fn ram_does_not_overlap_devices() {
 }
 
 #[test]
-fn regions_are_whole_pages_of_the_address_space() {
+fn regions_are_whole_granules_of_the_address_space() {
     assert_eq!(
         machine_complaint(
             "base = 0x1000_0000\nsize = 0x1000",
             "base = 0x1000_0000\nsize = 0"
         ),
-        "m.toml: device.sysreg.size: the region has no bytes: write at least 4096"
+        "m.toml: device.sysreg.size: the region has no bytes: write at least 16"
     );
     assert_eq!(
-        machine_complaint("base = 0x1000_0000", "base = 0x1000_0010"),
-        "m.toml: device.sysreg.base: 0x10000010 is not a multiple of 4096"
+        machine_complaint("base = 0x1000_0000", "base = 0x1000_0008"),
+        "m.toml: device.sysreg.base: 0x10000008 is not a multiple of 16"
     );
     assert_eq!(
         machine_complaint("base = 0x3400_0000", "base = 0xfe00_0000"),
@@ -353,7 +353,8 @@ fn wires_name_devices_and_pins_that_exist() {
             "sic.0 -> vik.31",
             "no device \"vik\"; did you mean \"vic\"?",
         ),
-        ("sic.0 -> vic.32", "\"32\" is not a pin: write 0 to 31"),
+        ("sic.0 -> vic.64", "\"64\" is not a pin: write 0 to 63"),
+        ("sic.32 -> vic.1", "\"32\" is not a pin: write 0 to 31"),
         (
             "sic.0 -> cpu.nmi",
             "the core has no input \"nmi\": write irq or fiq",
@@ -484,4 +485,49 @@ fn every_number_of_every_board_is_listed_and_its_limits_are_those_that_are_enfor
             assert!(set(&between).is_err(), "{board}: {key}={between}");
         }
     }
+}
+
+/// The names of stored runs contain a board's identity.
+#[test]
+fn what_only_chips_have_leaves_the_identities_of_other_boards() {
+    let identity = BoardSpec::named("sam9263").unwrap().identity().to_hex();
+    assert_eq!(&identity[..32], "c8e823e11d47d846af26ed60bcdfa386");
+}
+
+#[test]
+fn a_machine_may_lack_qemu_and_network_and_may_abort() {
+    let text = VERSATILE.replacen("qemu = \"versatilepb\"", "unmapped = \"abort\"", 1);
+    let text = text.replacen("network = \"net\"", "", 1);
+    let machine = Peripherals::parse("m.toml", &text).unwrap();
+    assert_eq!((machine.qemu, machine.network), (None, None));
+    assert!(machine.unmapped_aborts);
+    assert_eq!(
+        machine_complaint("qemu =", "unmapped = \"panic\"\nqemu ="),
+        "m.toml: unmapped: \"panic\" is no answer: write \"abort\" or \"stop\""
+    );
+}
+
+#[test]
+fn an_ignored_region_may_have_constants_and_a_node() {
+    let region = "[[ignored]]\nname = \"emac\"\nbase = 0x7000_0010\nsize = 0x20\nreason = \"later\"\n\
+                  node = \"/ahb/emac\"\nsource = \"dts\"\nconfidence = \"D\"\n\
+                  values.r1c = { value = 4, source = \"dts\", confidence = \"I\" }\n\
+                  values.r8 = { value = 5, source = \"dts\", confidence = \"I\" }\n";
+    let text = VERSATILE.to_owned() + region;
+    let machine = Peripherals::parse("m.toml", &text).unwrap();
+    let emac = &machine.ignored[0];
+    assert_eq!(emac.values, [(8, 5), (0x1c, 4)]);
+    assert_eq!(emac.node.as_deref(), Some("/ahb/emac"));
+    for wrong in ["x8", "r9", "r20", "rr", "r"] {
+        let text = VERSATILE.to_owned() + &region.replace("r8", wrong);
+        let message = Peripherals::parse("m.toml", &text).unwrap_err().to_string();
+        let begin = format!("m.toml: ignored.emac.values: {wrong} = 0x5 is not a 32-bit register");
+        assert!(message.starts_with(&begin), "{message}");
+    }
+    let text = VERSATILE.to_owned() + &region.replace("r8", "r01c");
+    let message = Peripherals::parse("m.toml", &text).unwrap_err().to_string();
+    assert!(
+        message.contains("register 0x1c has two values"),
+        "{message}"
+    );
 }
