@@ -31,7 +31,7 @@ pub const ARM926: &str = "arm926";
 ///
 /// # Errors
 /// Fails when QEMU has no such machine.
-pub fn machine(board: &BoardSpec) -> Result<&str> {
+pub fn machine_of(board: &BoardSpec) -> Result<&str> {
     let name = &board.peripherals.name;
     let machine = board.peripherals.qemu.as_deref();
     machine.with_context(|| {

@@ -459,4 +459,6 @@ fn sdram(root: &Section<'_>) -> Result<SdramSpec, SpecError> {
 }
 
 #[cfg(test)]
+mod chip_tests;
+#[cfg(test)]
 mod tests;
