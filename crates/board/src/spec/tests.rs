@@ -54,7 +54,7 @@ fn an_unknown_board_is_told_its_nearest_name() {
     );
     assert_eq!(
         BoardSpec::named("qqq").unwrap_err().to_string(),
-        "boards/qqq.toml: board: no board \"qqq\"; there are: sam9263, s3c24a0, omap1610, sam9x60, at91rm9200, ixp425"
+        "boards/qqq.toml: board: no board \"qqq\"; there are: sam9263, s3c24a0, omap1610, sam9x60, at91rm9200, ixp425, sam9263-ek"
     );
 }
 
