@@ -466,6 +466,7 @@ impl SystemBus {
 }
 
 mod bench;
+mod cards;
 pub mod dma;
 mod state;
 mod transactions;
