@@ -203,7 +203,8 @@ impl Pdc {
         if offset == CONTROL {
             let is = |bit| value & bit != 0;
             self.receive.enable(is(RECEIVE_ENABLE), is(RECEIVE_DISABLE));
-            self.transmit.enable(is(TRANSMIT_ENABLE), is(TRANSMIT_DISABLE));
+            self.transmit
+                .enable(is(TRANSMIT_ENABLE), is(TRANSMIT_DISABLE));
         }
         matches!(offset, CONTROL | STATUS)
     }
@@ -239,7 +240,13 @@ mod tests {
         let mut pdc = Pdc::default();
         set(
             &mut pdc,
-            &[(0x100, 0x2000), (0x104, 2), (0x110, 0x3000), (0x114, 3), (0x120, 1)],
+            &[
+                (0x100, 0x2000),
+                (0x104, 2),
+                (0x110, 0x3000),
+                (0x114, 3),
+                (0x120, 1),
+            ],
         );
         assert_eq!((pdc.flags(FLAGS), pdc.get(0x124)), (0xa, Some(1)));
         count(&mut pdc.receive, 1);
