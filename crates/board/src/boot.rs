@@ -12,7 +12,7 @@ mod usable;
 
 use crate::clocks;
 use crate::elf::Elf;
-use crate::fdt::Tree;
+use crate::fdt::{Node, Tree};
 use crate::memory::Sdram;
 use crate::spec::{BoardSpec, Peripherals};
 use pieces::{Piece, check_places, place};
@@ -366,7 +366,7 @@ impl LinuxBoot {
                 return Err(self.dtb.error(problem));
             }
         }
-        let memory = tree.root.child_or_new("memory");
+        let memory = memory_node(&mut tree.root);
         memory.set_text("device_type", "memory");
         let reg = [spec.peripherals.ram_base, spec.ram_bytes];
         memory.set("reg", reg.iter().flat_map(|w| w.to_be_bytes()).collect());
@@ -383,6 +383,15 @@ impl LinuxBoot {
             node.set_u32(&change.property, change.value);
         }
         Ok(tree.to_blob())
+    }
+}
+
+/// Returns the tree's node of the memory, whatever its unit address is. Makes a node if there is none.
+fn memory_node(root: &mut Node) -> &mut Node {
+    let is_memory = |node: &Node| node.texts("device_type").any(|text| text == "memory");
+    match root.children.iter().position(is_memory) {
+        Some(at) => &mut root.children[at],
+        None => root.child_or_new("memory"),
     }
 }
 

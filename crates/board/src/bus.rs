@@ -3,7 +3,8 @@
 //!
 //! The bus carries out one transaction at a time, in the core's order. A device is brought up to date when its
 //! deadline passes. Levels travel along the wires without delay. An access to an unmapped address ends the run with a
-//! [`Stop`]. A region that the machine file ignores on purpose reads as zero, and accesses to it are counted.
+//! [`Stop`], or gives the core an external abort: the machine file says which. A region that the machine file ignores on
+//! purpose reads as zero or as the file's constants, and accesses to it are counted.
 
 use crate::console::Console;
 use crate::device::{Device, parts};
@@ -11,10 +12,13 @@ use crate::instrument::Bench;
 use crate::link::Link;
 use crate::map::{Map, Region};
 use crate::memory::Sdram;
-use crate::spec::{BoardSpec, IgnoredSpec, Sink};
+use crate::spec::{BoardSpec, Sink};
 use crate::stop::{Kind, Stop, Transaction};
 use crate::wires::Wires;
 use arm::{BusError, Signals, Width};
+use ignored::Unowned;
+
+pub use ignored::{First, Ignored};
 
 /// A change of the level of a probed pin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,31 +29,6 @@ pub struct Edge {
     pub pin: u8,
     /// The new level.
     pub level: bool,
-}
-
-/// An ignored region, with the numbers of accesses by the guest.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ignored {
-    /// Name in the machine file.
-    pub name: String,
-    /// Reason why the region is ignored.
-    pub reason: String,
-    /// Number of reads, which returned zero.
-    pub reads: u64,
-    /// Number of writes, which were dropped.
-    pub writes: u64,
-}
-
-impl Ignored {
-    /// Makes a region with no accesses so far.
-    fn never(spec: &IgnoredSpec) -> Ignored {
-        Ignored {
-            name: spec.name.clone(),
-            reason: spec.reason.clone(),
-            reads: 0,
-            writes: 0,
-        }
-    }
 }
 
 #[derive(Clone)]
@@ -78,17 +57,18 @@ pub struct SystemBus {
     ignored: Vec<Ignored>,
     ignored_read_cycles: u32,
     ignored_write_cycles: u32,
+    unowned: Unowned,
     stop: Option<Stop>,
     unmapped_aborts: bool,
 
     console_index: usize,
     console: Console,
 
-    network: usize,
+    network: Option<usize>,
     probes: usize,
     interrupts: usize,
     /// Inputs of the interrupt controller that rose since the last [`SystemBus::take_raised`].
-    raised: u32,
+    raised: u64,
     /// Transfers of bus masters other than the core since the last [`SystemBus::take_transfers`].
     transfers: Vec<dma::Transfer>,
     /// Whether [`SystemBus::attach`] added a part that is not in the machine file.
@@ -119,8 +99,9 @@ impl SystemBus {
             ignored: set.ignored.iter().map(Ignored::never).collect(),
             ignored_read_cycles: cycles(spec.peripheral_read_bus),
             ignored_write_cycles: cycles(spec.peripheral_write_bus),
+            unowned: Unowned::default(),
             stop: None,
-            unmapped_aborts: false,
+            unmapped_aborts: set.unmapped_aborts,
             console_index: set.console,
             console: Console::default(),
             network: set.network,
@@ -187,16 +168,6 @@ impl SystemBus {
         &self.ignored
     }
 
-    /// Returns a note for each device that the guest uses in a way that is modelled only in part.
-    pub(crate) fn notes(&self) -> Vec<String> {
-        let notes = self
-            .slots
-            .iter()
-            .map(|slot| (&slot.name, slot.device.note()));
-        let notes = notes.filter_map(|(name, note)| Some(format!("{name}: {}", note?)));
-        notes.collect()
-    }
-
     /// Sets whether an access to an unmapped address gives the core a bus error (an external abort). Otherwise the
     /// access ends the run.
     pub fn set_unmapped_aborts(&mut self, aborts: bool) {
@@ -240,7 +211,7 @@ impl SystemBus {
     }
 
     /// Takes the inputs of the interrupt controller that rose since the last call.
-    pub(crate) fn take_raised(&mut self) -> u32 {
+    pub(crate) fn take_raised(&mut self) -> u64 {
         core::mem::take(&mut self.raised)
     }
 
@@ -252,13 +223,6 @@ impl SystemBus {
         }
     }
 
-    fn nobody(&mut self, access: Transaction) -> BusError {
-        if !self.unmapped_aborts {
-            self.record_stop(Stop::Unmapped(access));
-        }
-        BusError
-    }
-
     /// Updates the deadline and the levels of device `index` after its use, and everything that depends on them.
     fn settle(&mut self, now: u64, index: usize) {
         if index == self.console_index {
@@ -268,7 +232,7 @@ impl SystemBus {
                 self.record_stop(Stop::ConsoleMatched);
             }
         }
-        if index == self.network {
+        if Some(index) == self.network {
             self.collect_frames();
         }
         let slot = &self.slots[index];
@@ -318,7 +282,7 @@ impl SystemBus {
         match sink {
             Sink::Device(target, pin) => {
                 if target == self.interrupts && level {
-                    self.raised |= 1 << (pin & 31);
+                    self.raised |= 1 << (pin & 63);
                 }
                 self.slots[target].device.input(now, pin, level);
                 work.push(target);
@@ -373,8 +337,8 @@ impl SystemBus {
         match self.map.at(pa) {
             Region::Nothing => Err(self.nobody(access)),
             Region::Ignored(i) => {
-                self.ignored[usize::from(i)].reads += 1;
-                Ok((0, self.ignored_read_cycles))
+                let value = self.ignored[usize::from(i)].read(&access);
+                Ok((value, self.ignored_read_cycles))
             }
             Region::Device(i) => {
                 self.run_bench(now);
@@ -410,7 +374,7 @@ impl SystemBus {
         match self.map.at(pa) {
             Region::Nothing => Err(self.nobody(access)),
             Region::Ignored(i) => {
-                self.ignored[usize::from(i)].writes += 1;
+                self.ignored[usize::from(i)].write(&access);
                 Ok(self.ignored_write_cycles)
             }
             Region::Device(i) => {
@@ -468,6 +432,7 @@ impl SystemBus {
 mod bench;
 mod cards;
 pub mod dma;
+mod ignored;
 mod state;
 mod transactions;
 

@@ -61,7 +61,7 @@ pub trait Observer: 'static + Clone {
 
     /// Takes the inputs of the interrupt controller that have risen since the last call. All cycles before core cycle
     /// `now` are already charged.
-    fn raised(&mut self, _now: u64, _lines: u32) {}
+    fn raised(&mut self, _now: u64, _lines: u64) {}
 
     /// Takes a transfer between memory and a bus master other than the core. This method has no default, so that an
     /// observer that forwards events cannot forget to forward transfers.

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use board::fdt::Tree;
+use board::spec::BoardSpec;
 
 use crate::watchdog::Over;
 use base::interrupt;
@@ -26,6 +27,18 @@ use results::runs::markers::{self, Typed};
 pub const PROGRAM: &str = "qemu-system-arm";
 /// QEMU's name for the core of our boards.
 pub const ARM926: &str = "arm926";
+/// Returns QEMU's machine with the board's peripherals.
+///
+/// # Errors
+/// Fails when QEMU has no such machine.
+pub fn machine_of(board: &BoardSpec) -> Result<&str> {
+    let name = &board.peripherals.name;
+    let machine = board.peripherals.qemu.as_deref();
+    machine.with_context(|| {
+        format!("QEMU has no machine with the peripherals of \"{name}\": choose another board")
+    })
+}
+
 /// Device-tree node of the SP804's clock. In QEMU, the SP804 counts at 1 MHz; our device tree says 24 MHz.
 const TIMER_CLOCK: &str = "/core-module/clock-1000000";
 const QEMU_TIMER_DIVISOR: u32 = 24;

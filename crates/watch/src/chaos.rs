@@ -463,7 +463,7 @@ impl<O: Companion> Observer for Chaos<O> {
         self.inner.spent(cause, cycles);
     }
 
-    fn raised(&mut self, now: u64, lines: u32) {
+    fn raised(&mut self, now: u64, lines: u64) {
         self.inner.raised(now, lines);
     }
 

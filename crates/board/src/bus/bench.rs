@@ -28,7 +28,11 @@ impl SystemBus {
             self.pulse(driven);
         }
         while let Some(mut frame) = self.link.next_arrival(now) {
-            let (at, port) = (self.link.cycle(frame.end_ns), self.network);
+            let at = self.link.cycle(frame.end_ns);
+            let Some(port) = self.network else {
+                self.link.given(frame);
+                continue;
+            };
             let device = &mut self.slots[port].device;
             frame.fate = device.give_frame(at, &frame.bytes, frame.bad_checksum);
             self.link.given(frame);
@@ -50,14 +54,17 @@ impl SystemBus {
 
     pub(crate) fn plug(&mut self, now: u64, rate: Option<Rate>) {
         self.link.plug(now, rate);
-        self.slots[self.network].device.set_cable(now, rate);
-        self.settle(now, self.network);
+        if let Some(port) = self.network {
+            self.slots[port].device.set_cable(now, rate);
+            self.settle(now, port);
+        }
         self.find_next();
     }
 
     /// Passes the frames that the network controller has sent to the cable.
     pub(super) fn collect_frames(&mut self) {
-        for sent in self.slots[self.network].device.take_frames() {
+        let Some(port) = self.network else { return };
+        for sent in self.slots[port].device.take_frames() {
             if self.link.sent(sent) {
                 self.record_stop(Stop::Frame);
             }

@@ -10,7 +10,6 @@
 
 use super::{Slot, SystemBus};
 use crate::device::Device;
-use crate::map::Region;
 use crate::memory::Sdram;
 use arm::{BusError, Width};
 
@@ -201,7 +200,7 @@ impl SystemBus {
         let end = u64::from(base) + u64::from(size);
         let ram_end = u64::from(self.ram_base) + u64::from(self.ram.bytes());
         let in_ram = u64::from(base) < ram_end && u64::from(self.ram_base) < end;
-        let is_free = |page: u64| matches!(self.map.at((page << 12) as u32), Region::Nothing);
+        let is_free = |page: u64| self.map.is_free(page as u32);
         let is_possible = (base | size) & 0xfff == 0 && size != 0 && end <= 1 << 32 && !in_ram;
         if !is_possible || !(u64::from(base) >> 12..end >> 12).all(is_free) {
             return Err(format!(

@@ -2,20 +2,11 @@
 //! The saved state of the bus: RAM, devices, levels, console and edges. The map, the wires and the costs of accesses
 //! follow from the board and are not saved.
 
-use super::{Edge, Ignored, Slot, SystemBus};
+use super::{Edge, Slot, SystemBus};
 use crate::stop::Stop;
-use crate::time;
 use arm::{Damaged, Saved, State};
 
 arm::state!(Edge: cycle, pin, level);
-arm::state!(Ignored: reads, writes; name, reason => check);
-
-impl Ignored {
-    /// Refuses restored counts that no run reaches.
-    fn check(&self) -> Result<(), Damaged> {
-        time::check([self.reads, self.writes])
-    }
-}
 
 impl State for Slot {
     fn save(&self, to: &mut Vec<u8>) {
@@ -60,6 +51,7 @@ impl State for SystemBus {
             ignored,
             ignored_read_cycles: _,
             ignored_write_cycles: _,
+            unowned,
             stop,
             unmapped_aborts,
             console_index: _,
@@ -81,6 +73,7 @@ impl State for SystemBus {
         (*next, *signals).save(to);
         wires.save(to);
         ignored.as_slice().save(to);
+        unowned.save(to);
         let pending = PENDING.iter().position(|pending| pending == stop);
         pending.unwrap_or(PENDING.len()).save(to);
         console.save(to);
@@ -97,6 +90,7 @@ impl State for SystemBus {
         (self.next, self.signals) = from.value()?;
         self.wires.restore(from)?;
         self.ignored.as_mut_slice().restore(from)?;
+        self.unowned.restore(from)?;
         let pending = PENDING.into_iter().nth(from.value()?);
         self.stop = pending.ok_or(Damaged("the machine cannot continue"))?;
         self.console.restore(from)?;

@@ -104,12 +104,50 @@ fn ignored_regions_read_zero_and_are_counted() {
         base: 0x7000_0000,
         size: 0x2000,
         reason: "test".to_owned(),
+        node: None,
+        values: Vec::new(),
     });
     let mut bus = SystemBus::new(&spec).unwrap();
     assert_eq!(get(&mut bus, 0, 0x7000_1ffc), 0);
     set(&mut bus, 0, 0x7000_0000, 1);
     set(&mut bus, 0, 0x7000_0000, 1);
     assert_eq!((bus.ignored()[0].reads, bus.ignored()[0].writes), (1, 2));
+    assert_eq!(bus.take_stop(), None);
+}
+
+#[test]
+fn a_chip_tells_what_it_does_not_model() {
+    let mut spec = spec();
+    spec.peripherals.unmapped_aborts = true;
+    spec.peripherals.ignored.push(crate::spec::IgnoredSpec {
+        name: "emac".to_owned(),
+        base: 0x7000_0010,
+        size: 0x20,
+        reason: "test".to_owned(),
+        node: Some("/ahb/emac".to_owned()),
+        values: vec![(8, 0x1234)],
+    });
+    let mut bus = SystemBus::new(&spec).unwrap();
+    assert!(bus.notes().is_empty());
+    assert_eq!(get(&mut bus, 0, 0x7000_0018), 0x1234);
+    assert_eq!(bus.read(0, Pa(0x7000_0019), Width::Byte).unwrap().0, 0x12);
+    assert_eq!(get(&mut bus, 0, 0x7000_001c), 0);
+    set(&mut bus, 0, 0x7000_0018, 1);
+    assert_eq!(get(&mut bus, 0, 0x7000_0018), 0x1234);
+    for pa in [0x7000_000c, 0x7000_0030] {
+        assert!(bus.read(0, Pa(pa), Width::Word).is_err());
+    }
+    let notes = [
+        "emac is not modelled (test): 4 reads, 1 writes; the first is a read from 0x70000018 (register 0x8, node \
+         /ahb/emac)",
+        "the bus gave 2 external aborts: no unit owns the address; the first is a read from 0x7000000c",
+    ];
+    assert_eq!(bus.notes(), notes);
+    let mut saved = Vec::new();
+    arm::State::save(&bus, &mut saved);
+    let mut other = SystemBus::new(&spec).unwrap();
+    arm::State::restore(&mut other, &mut arm::Saved::new(&saved)).unwrap();
+    assert_eq!(other.notes(), notes);
     assert_eq!(bus.take_stop(), None);
 }
 

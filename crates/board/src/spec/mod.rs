@@ -10,7 +10,7 @@ mod peripherals;
 mod reader;
 
 pub use change::Change;
-pub use peripherals::{DeviceSpec, IgnoredSpec, PAGE, Peripherals, Sink, Wire};
+pub use peripherals::{DeviceSpec, GRANULE, IgnoredSpec, Peripherals, Sink, Wire};
 pub use reader::{Confidence, Limits, Quantity, SpecError, Step};
 
 use crate::suggest::did_you_mean;
@@ -33,11 +33,21 @@ const BOARDS: &[(&str, &str)] = &[
         include_str!("../../../../boards/at91rm9200.toml"),
     ),
     ("ixp425", include_str!("../../../../boards/ixp425.toml")),
+    (
+        "sam9263-ek",
+        include_str!("../../../../boards/sam9263-ek.toml"),
+    ),
 ];
-const MACHINES: &[(&str, &str)] = &[(
-    "versatilepb",
-    include_str!("../../../../boards/machine/versatilepb.toml"),
-)];
+const MACHINES: &[(&str, &str)] = &[
+    (
+        "versatilepb",
+        include_str!("../../../../boards/machine/versatilepb.toml"),
+    ),
+    (
+        "at91sam9263",
+        include_str!("../../../../boards/machine/at91sam9263.toml"),
+    ),
+];
 
 /// SDRAM timing. Times are in bus clocks unless the field names another unit.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,6 +106,14 @@ pub struct BoardSpec {
 /// Returns the names of the built-in boards, the default first.
 pub fn board_names() -> Vec<&'static str> {
     BOARDS.iter().map(|b| b.0).collect()
+}
+
+/// Returns the names of the built-in boards with the Versatile's peripherals, the default first. The others are whole
+/// chips.
+pub fn versatile_board_names() -> Vec<&'static str> {
+    let of_versatile = |text: &str| text.contains("\nmachine = \"versatilepb\"\n");
+    let boards = BOARDS.iter().filter(|(_, text)| of_versatile(text));
+    boards.map(|b| b.0).collect()
 }
 
 /// Largest board file that is read, in bytes.
@@ -458,5 +476,7 @@ fn sdram(root: &Section<'_>) -> Result<SdramSpec, SpecError> {
     Ok(spec)
 }
 
+#[cfg(test)]
+mod chip_tests;
 #[cfg(test)]
 mod tests;

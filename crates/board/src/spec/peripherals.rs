@@ -5,9 +5,15 @@ use super::reader::{Document, Quantity, Section, SpecError};
 use crate::device::parts;
 use crate::suggest::did_you_mean;
 use std::collections::BTreeMap;
+use std::fmt;
 
-/// Size of a page, bytes. Device regions are whole pages.
-pub const PAGE: u32 = 4096;
+/// Bases and sizes of device regions are multiples of this number of bytes.
+pub const GRANULE: u32 = 16;
+
+/// Maximum number of input pins of a device.
+const INPUTS: u32 = 64;
+/// Maximum number of output pins of a device.
+const OUTPUTS: u32 = 32;
 
 /// A device of the machine file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +24,7 @@ pub struct DeviceSpec {
     pub part: String,
     /// Physical address.
     pub base: u32,
-    /// Size in bytes, a multiple of [`PAGE`].
+    /// Size in bytes, a multiple of [`GRANULE`].
     pub size: u32,
     /// The part's own clock, Hz.
     pub clock_hz: Option<u64>,
@@ -36,10 +42,14 @@ pub struct IgnoredSpec {
     pub name: String,
     /// Physical address.
     pub base: u32,
-    /// Size in bytes, a multiple of [`PAGE`].
+    /// Size in bytes, a multiple of [`GRANULE`].
     pub size: u32,
     /// Reason why the region is not modelled.
     pub reason: String,
+    /// Path of the region's node in the chip's device tree. The first access to a region with a node is reported.
+    pub node: Option<String>,
+    /// Registers that read a constant: offset and value, in ascending order. All other registers read zero.
+    pub values: Vec<(u32, u32)>,
 }
 
 /// End of a wire.
@@ -79,17 +89,26 @@ const DEVICE_KEYS: [&str; 9] = [
     "confidence",
 ];
 /// Keys of an `[[ignored]]` region.
-const IGNORED_KEYS: [&str; 6] = ["name", "base", "size", "reason", "source", "confidence"];
+const IGNORED_KEYS: [&str; 8] = [
+    "name",
+    "base",
+    "size",
+    "reason",
+    "node",
+    "values",
+    "source",
+    "confidence",
+];
 
 /// The peripherals of a machine file.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Peripherals {
     /// Name in board files.
     pub name: String,
     /// One-line title for lists.
     pub title: String,
-    /// QEMU's machine with these peripherals.
-    pub qemu: String,
+    /// QEMU's machine with these peripherals, if QEMU has one.
+    pub qemu: Option<String>,
     /// `compatible` of the root of a device tree for this machine.
     pub compatible: String,
     /// Options that a kernel needs for this machine and its console.
@@ -102,8 +121,10 @@ pub struct Peripherals {
     pub console: usize,
     /// Index of the device whose outputs 1 to 8 are the pins that instruments see.
     pub probes: usize,
-    /// Index of the device that carries Ethernet frames.
-    pub network: usize,
+    /// Index of the device that carries Ethernet frames, if the machine has one.
+    pub network: Option<usize>,
+    /// Whether an access to an address that no unit owns gives an external abort. Otherwise the access ends the run.
+    pub unmapped_aborts: bool,
     /// The devices, in the file's order.
     pub devices: Vec<DeviceSpec>,
     /// The wires.
@@ -112,6 +133,37 @@ pub struct Peripherals {
     pub ignored: Vec<IgnoredSpec>,
     /// Every number with its origin.
     pub quantities: Vec<Quantity>,
+}
+
+/// Prints every value that differs between machines. A board's identity is the hash of this text. Values that only
+/// chips have are printed only if a machine has them, so that the identities of other boards stay.
+impl fmt::Debug for Peripherals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Peripherals");
+        out.field("name", &self.name).field("title", &self.title);
+        match &self.qemu {
+            Some(qemu) => out.field("qemu", qemu),
+            None => out.field("qemu", &None::<()>),
+        };
+        out.field("compatible", &self.compatible)
+            .field("kernel_options", &self.kernel_options)
+            .field("machine_id", &self.machine_id)
+            .field("ram_base", &self.ram_base)
+            .field("console", &self.console)
+            .field("probes", &self.probes);
+        match &self.network {
+            Some(network) => out.field("network", network),
+            None => out.field("network", &None::<()>),
+        };
+        if self.unmapped_aborts {
+            out.field("unmapped_aborts", &true);
+        }
+        out.field("devices", &self.devices)
+            .field("wires", &self.wires)
+            .field("ignored", &self.ignored)
+            .field("quantities", &self.quantities)
+            .finish()
+    }
 }
 
 impl Peripherals {
@@ -136,8 +188,8 @@ impl Peripherals {
     pub fn parse(file: &str, text: &str) -> Result<Peripherals, SpecError> {
         let document = Document::parse(file, text)?;
         let root = document.root(&[
-            "name", "title", "console", "probes", "network", "qemu", "boot", "device", "wiring",
-            "ignored",
+            "name", "title", "console", "probes", "network", "qemu", "unmapped", "boot", "device",
+            "wiring", "ignored",
         ])?;
         let boot = root.section(
             "boot",
@@ -162,14 +214,18 @@ impl Peripherals {
         let mut set = Peripherals {
             name: root.text("name")?,
             title: root.text("title")?,
-            qemu: root.text("qemu")?,
+            qemu: root.has("qemu").then(|| root.text("qemu")).transpose()?,
             compatible: boot.text("compatible")?,
             kernel_options: boot.texts("kernel_options")?,
             machine_id: boot.integer("machine_id", 0..=0xffff_ffff, "")? as u32,
             ram_base: boot.integer("ram_base", 0..=0xf000_0000, "")? as u32,
             console: by_name("console")?,
             probes: by_name("probes")?,
-            network: by_name("network")?,
+            network: root
+                .has("network")
+                .then(|| by_name("network"))
+                .transpose()?,
+            unmapped_aborts: unmapped_aborts(&root)?,
             devices,
             wires,
             ignored,
@@ -214,18 +270,32 @@ fn region(s: &Section<'_>) -> Result<(u32, u32), SpecError> {
     let base = s.integer("base", 0..=0xffff_ffff, "")?;
     let size = s.integer("size", 0..=0x1000_0000, " bytes")?;
     for (key, n) in [("base", base), ("size", size)] {
-        if n % u64::from(PAGE) != 0 {
-            return Err(s.error(key, format!("{n:#x} is not a multiple of {PAGE}")));
+        if n % u64::from(GRANULE) != 0 {
+            return Err(s.error(key, format!("{n:#x} is not a multiple of {GRANULE}")));
         }
     }
     if size == 0 {
-        let problem = format!("the region has no bytes: write at least {PAGE}");
+        let problem = format!("the region has no bytes: write at least {GRANULE}");
         return Err(s.error("size", problem));
     }
     if base + size > 1 << 32 {
         return Err(s.error("size", "the region ends beyond 4 GB".to_owned()));
     }
     Ok((base as u32, size as u32))
+}
+
+fn unmapped_aborts(root: &Section<'_>) -> Result<bool, SpecError> {
+    if !root.has("unmapped") {
+        return Ok(false);
+    }
+    match root.text("unmapped")?.as_str() {
+        "abort" => Ok(true),
+        "stop" => Ok(false),
+        other => {
+            let problem = format!("\"{other}\" is no answer: write \"abort\" or \"stop\"");
+            Err(root.error("unmapped", problem))
+        }
+    }
 }
 
 fn ignored_region(s: &Section) -> Result<IgnoredSpec, SpecError> {
@@ -235,7 +305,39 @@ fn ignored_region(s: &Section) -> Result<IgnoredSpec, SpecError> {
         base,
         size,
         reason: s.text("reason")?,
+        node: s.has("node").then(|| s.text("node")).transpose()?,
+        values: constants(s, size)?,
     })
+}
+
+/// Reads the constants of an ignored region. The key of a constant is `r` and the offset of its register in hexadecimal.
+fn constants(s: &Section<'_>, size: u32) -> Result<Vec<(u32, u32)>, SpecError> {
+    let constant = |(key, value): (String, u64)| {
+        let hexadecimal = key
+            .strip_prefix('r')
+            .map(|hex| u32::from_str_radix(hex, 16));
+        match (hexadecimal, u32::try_from(value)) {
+            (Some(Ok(offset)), Ok(value)) if offset % 4 == 0 && offset < size => {
+                Ok((offset, value))
+            }
+            _ => {
+                let problem = format!(
+                    "{key} = {value:#x} is not a 32-bit register of the region: write, for example, r0c = 1"
+                );
+                Err(s.error("values", problem))
+            }
+        }
+    };
+    let values = s.values("values")?.into_iter().map(constant);
+    let mut values = values.collect::<Result<Vec<_>, _>>()?;
+    values.sort_unstable();
+    match values.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        Some(pair) => {
+            let problem = format!("register {:#x} has two values", pair[0].0);
+            Err(s.error("values", problem))
+        }
+        None => Ok(values),
+    }
 }
 
 fn device(s: &Section<'_>) -> Result<DeviceSpec, SpecError> {
@@ -301,9 +403,9 @@ fn wires(root: &Section<'_>, devices: &[DeviceSpec]) -> Result<Vec<Wire>, SpecEr
 
 fn parse_wire(text: &str, devices: &[DeviceSpec]) -> Result<Wire, String> {
     let form = || "write a wire as \"device.output -> device.input\"".to_owned();
-    let pin = |pin: &str| match pin.parse::<u32>() {
-        Ok(n) if n < 32 => Ok(n),
-        _ => Err(format!("\"{pin}\" is not a pin: write 0 to 31")),
+    let pin = |pin: &str, pins: u32| match pin.parse::<u32>() {
+        Ok(n) if n < pins => Ok(n),
+        _ => Err(format!("\"{pin}\" is not a pin: write 0 to {}", pins - 1)),
     };
     let (from, to) = text.split_once("->").ok_or_else(form)?;
     let (from, from_pin) = from.trim().split_once('.').ok_or_else(form)?;
@@ -318,11 +420,11 @@ fn parse_wire(text: &str, devices: &[DeviceSpec]) -> Result<Wire, String> {
         }
         ("board", "reset") => Sink::Reset,
         ("board", other) => return Err(format!("the board has no input \"{other}\": write reset")),
-        _ => Sink::Device(find(devices, to)?, pin(to_pin)?),
+        _ => Sink::Device(find(devices, to)?, pin(to_pin, INPUTS)?),
     };
     Ok(Wire {
         from: find(devices, from)?,
-        pin: pin(from_pin)?,
+        pin: pin(from_pin, OUTPUTS)?,
         to: sink,
     })
 }

@@ -54,7 +54,7 @@ fn an_unknown_board_is_told_its_nearest_name() {
     );
     assert_eq!(
         BoardSpec::named("qqq").unwrap_err().to_string(),
-        "boards/qqq.toml: board: no board \"qqq\"; there are: sam9263, s3c24a0, omap1610, sam9x60, at91rm9200, ixp425"
+        "boards/qqq.toml: board: no board \"qqq\"; there are: sam9263, s3c24a0, omap1610, sam9x60, at91rm9200, ixp425, sam9263-ek"
     );
 }
 
@@ -314,17 +314,17 @@ fn ram_does_not_overlap_devices() {
 }
 
 #[test]
-fn regions_are_whole_pages_of_the_address_space() {
+fn regions_are_whole_granules_of_the_address_space() {
     assert_eq!(
         machine_complaint(
             "base = 0x1000_0000\nsize = 0x1000",
             "base = 0x1000_0000\nsize = 0"
         ),
-        "m.toml: device.sysreg.size: the region has no bytes: write at least 4096"
+        "m.toml: device.sysreg.size: the region has no bytes: write at least 16"
     );
     assert_eq!(
-        machine_complaint("base = 0x1000_0000", "base = 0x1000_0010"),
-        "m.toml: device.sysreg.base: 0x10000010 is not a multiple of 4096"
+        machine_complaint("base = 0x1000_0000", "base = 0x1000_0008"),
+        "m.toml: device.sysreg.base: 0x10000008 is not a multiple of 16"
     );
     assert_eq!(
         machine_complaint("base = 0x3400_0000", "base = 0xfe00_0000"),
@@ -353,7 +353,8 @@ fn wires_name_devices_and_pins_that_exist() {
             "sic.0 -> vik.31",
             "no device \"vik\"; did you mean \"vic\"?",
         ),
-        ("sic.0 -> vic.32", "\"32\" is not a pin: write 0 to 31"),
+        ("sic.0 -> vic.64", "\"64\" is not a pin: write 0 to 63"),
+        ("sic.32 -> vic.1", "\"32\" is not a pin: write 0 to 31"),
         (
             "sic.0 -> cpu.nmi",
             "the core has no input \"nmi\": write irq or fiq",

@@ -241,7 +241,7 @@ impl Args {
             root,
             command_line: &linux.command_line,
             ram_bytes: board.ram_bytes,
-            machine: &board.peripherals.qemu,
+            machine: qemu::machine_of(board)?,
             cpu,
             plugin: None,
         })?;

@@ -62,7 +62,7 @@ pub fn times(guest: &Guest, plugin: Option<&Path>, repeat: u32) -> Result<Times>
             root,
             command_line: &linux.command_line,
             ram_bytes: guest.board.ram_bytes,
-            machine: &guest.board.peripherals.qemu,
+            machine: qemu::machine_of(&guest.board)?,
             cpu: qemu::ARM926,
             plugin: plugin_option.as_deref(),
         })?;

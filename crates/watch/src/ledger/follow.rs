@@ -317,7 +317,7 @@ impl Observer for Ledger {
         Reaction::Continue
     }
 
-    fn raised(&mut self, now: u64, lines: u32) {
+    fn raised(&mut self, now: u64, lines: u64) {
         if self.wakes.is_idle() {
             self.trace.begin();
         }

@@ -16,7 +16,7 @@ pub enum StepKind {
     /// Execution reached another function.
     Function,
     /// These lines of the interrupt controller rose.
-    Raised(u32),
+    Raised(u64),
     /// The core took an interrupt.
     Interrupt,
     /// The interrupt was handled.

@@ -93,7 +93,8 @@ impl Sample {
 /// The latencies of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Wakes {
-    rises: [Option<Rise>; 32],
+    /// The newest rise of each line.
+    rises: BTreeMap<u32, Rise>,
     under_way: BTreeMap<TaskId, Woken>,
     samples: Vec<Sample>,
     /// For each task: its number of samples, and the samples with the longest latencies, whose steps are kept.
@@ -125,25 +126,21 @@ impl Wakes {
         self.under_way.is_empty()
     }
 
-    pub(super) fn raised(&mut self, cycle: u64, lines: u32, sum: &Sum, masked: Option<Masked>) {
-        for line in (0..32).filter(|line| lines >> line & 1 != 0) {
-            self.rises[line] = Some(Rise {
+    pub(super) fn raised(&mut self, cycle: u64, lines: u64, sum: &Sum, masked: Option<Masked>) {
+        for line in (0..u64::BITS).filter(|line| lines >> line & 1 != 0) {
+            let rise = Rise {
                 cycle,
                 sum: *sum,
                 masked,
-            });
+            };
+            self.rises.insert(line, rise);
         }
     }
 
     /// Records the wake-up of a task by the interrupt of a line, or by another task.
     pub(super) fn woken(&mut self, cycle: u64, task: TaskId, line: Option<u32>, by: TaskId) {
         let rise = match line {
-            Some(line) => self
-                .rises
-                .get(line as usize)
-                .copied()
-                .flatten()
-                .map(|rise| (line, rise)),
+            Some(line) => self.rises.get(&line).map(|rise| (line, *rise)),
             None => self
                 .under_way
                 .get(&by)

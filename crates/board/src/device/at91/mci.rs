@@ -13,8 +13,7 @@
 //! Refused: stream transfers, SDIO transfers and suspend, interrupt commands, commands while the interface is disabled,
 //! blocks of 0 bytes.
 //!
-//! Outputs: 0 = interrupt, 1 = card detect (high while a card is in the slot), 2 = write protect switch (always low:
-//! the card can be written). No inputs. Clock: the master clock at 99,960,000 Hz, unless the machine file gives another
+//! Outputs: 0 = interrupt, 1 = card detect (high while a card is in the slot). No inputs. Clock: the master clock at 99,959,589 Hz, unless the machine file gives another
 //! rate. Value: `version`, which is 0x210 unless the machine file gives another (an estimate).
 
 use super::pdc::{self, Pdc};
@@ -25,7 +24,7 @@ use crate::time::Clock;
 use arm::Width;
 use data::Data;
 
-pub(super) const NAME: &str = "at91_mci";
+const NAME: &str = "at91_mci";
 
 const CONTROL_ENABLE: u32 = 1 << 0;
 const CONTROL_DISABLE: u32 = 1 << 1;

@@ -14,7 +14,7 @@
 //! line drives it, as on the evaluation kits. Otherwise the interface does: from the first frame until LASTXFER or
 //! another chip select if CSAAT is set, else during each run of frames without a gap.
 //!
-//! Outputs: 0 = interrupt. Inputs: 0 = chip select 0 by a GPIO line. Clock: the master clock at 99,960,000 Hz, unless
+//! Outputs: 0 = interrupt. Inputs: 0 = chip select 0 by a GPIO line. Clock: the master clock at 99,959,589 Hz, unless
 //! the machine file gives another rate. Values: `version`, which is 0x200 unless the machine file gives another (an
 //! estimate; up to 0x121 the divider counts half as fast, from 0x212 on Linux does not use the PDC), and `dataflash`: 1
 //! for an AT45DB642D.
@@ -26,7 +26,7 @@ use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
 use arm::Width;
 
-pub(super) const NAME: &str = "at91_spi";
+const NAME: &str = "at91_spi";
 
 const CONTROL_ENABLE: u32 = 1 << 0;
 const CONTROL_DISABLE: u32 = 1 << 1;

@@ -195,7 +195,7 @@ fn an_allocated_line_evicts_another_line() {
 
 #[test]
 fn without_a_d_cache_no_store_misses() {
-    for board in board::spec::board_names() {
+    for board in board::spec::versatile_board_names() {
         let code = [0xe3a0_1602, 0xe581_0000, 0xe581_0040, 0xe8a1_0ff0];
         let (missed, _) = run(board, &code, ICACHE, |_| CACHED);
         assert_eq!(stores(&missed).count, 0, "{board}");
