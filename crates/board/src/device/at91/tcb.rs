@@ -4,7 +4,8 @@
 //!
 //! A channel counts up on MCK/2, /8, /32, /128 or the slow clock, or on the rising edges of another channel's TIOA. The
 //! count is computed from the core's cycles. It wraps at 2^16, or at RC where the mode says so, and RC can stop it.
-//! Compare events and overflows set bits in SR, which a read clears, and interrupt where IMR allows.
+//! Compare events and overflows set bits in SR, which a read clears, and interrupt where IMR allows. A trigger takes
+//! effect at the next edge of the channel's clock; until then, this model already shows a count of 0.
 //!
 //! TIOA is modelled for chaining only: it rises at RA and falls at RC (CMR.ACPA = set, ACPC = clear) while the channel
 //! counts up freely. Other waveforms are refused when a channel counts them. No pin has a clock or an edge, so external
@@ -153,12 +154,6 @@ impl Channel {
         self.count = (self.count + left % turn) % turn;
     }
 
-    /// Starts counting from 0, if the clock is enabled.
-    fn trigger(&mut self) {
-        self.count = 0;
-        self.running = self.enabled;
-    }
-
     /// Returns the rising edges of TIOA that `counts` counts give.
     fn edges(&self, counts: u64) -> u64 {
         let start = self.count + FULL - u64::from(self.compare[0]);
@@ -259,14 +254,30 @@ impl Tcb {
     /// Updates all channels. The counts of chained clocks begin anew.
     fn sync(&mut self, now: u64) {
         self.channels = core::array::from_fn(|n| self.at(n, now));
-        self.restart(now);
-    }
-
-    fn restart(&mut self, now: u64) {
         for n in 0..3 {
             let since = self.ticks_of_clock(n, now);
-            self.channels[n].since = since;
+            let channel = &mut self.channels[n];
+            channel.since = channel.since.max(since);
         }
+    }
+
+    /// Lets the channels count their new clocks from here on.
+    fn restart(&mut self, now: u64, channels: std::ops::Range<usize>) {
+        for n in channels {
+            self.channels[n].since = self.ticks_of_clock(n, now);
+        }
+    }
+
+    /// Sets the count to 0 and starts it, if the clock is enabled. A trigger takes effect at the next edge of the clock.
+    /// TIOA rises at a trigger, so a chained channel does not wait.
+    fn trigger(&mut self, now: u64, n: usize) {
+        let since = match self.source(n) {
+            Source::Clock(clock) => clock.ticks(now).saturating_add(1),
+            _ => 0,
+        };
+        let channel = &mut self.channels[n];
+        (channel.count, channel.since) = (0, since);
+        channel.running = channel.enabled;
     }
 
     fn get(&mut self, now: u64, reg: u32) -> Option<u32> {
@@ -296,17 +307,18 @@ impl Tcb {
     fn set(&mut self, now: u64, reg: u32, value: u32) -> Result<(), &'static str> {
         self.sync(now);
         match reg {
-            0xc0 if value & 1 != 0 => self.channels.iter_mut().for_each(Channel::trigger),
+            0xc0 if value & 1 != 0 => (0..3).for_each(|n| self.trigger(now, n)),
             0xc0 => {}
-            0xc4 => self.block = value & 0x3f,
-            _ => self.set_channel(reg, value)?,
+            0xc4 => {
+                self.block = value & 0x3f;
+                self.restart(now, 0..3);
+            }
+            _ => self.set_channel(now, reg, value)?,
         }
-        // A new clock counts from here on.
-        self.restart(now);
         self.check_chains()
     }
 
-    fn set_channel(&mut self, reg: u32, value: u32) -> Result<(), &'static str> {
+    fn set_channel(&mut self, now: u64, reg: u32, value: u32) -> Result<(), &'static str> {
         let n = (reg >> 6) as usize;
         let channel = self.channels.get_mut(n).ok_or(regs::NO_REGISTER)?;
         match reg & 0x3f {
@@ -317,14 +329,17 @@ impl Tcb {
                     channel.enabled = true;
                 }
                 if value & CCR_SWTRG != 0 {
-                    channel.trigger();
+                    self.trigger(now, n);
                 }
             }
             0x04 if value & CMR_WAVE != 0 && value >> 13 & 1 != 0 => {
                 return Err("counting up and down is not modelled");
             }
             0x04 if value & 0x30 != 0 => return Err("a gated clock is not modelled"),
-            0x04 => channel.mode = value,
+            0x04 => {
+                channel.mode = value;
+                self.restart(now, n..n + 1);
+            }
             0x10 | 0x20 | 0x2c => {} // read-only
             0x14 => channel.compare[0] = value & 0xffff,
             0x18 => channel.compare[1] = value & 0xffff,

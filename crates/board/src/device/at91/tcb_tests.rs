@@ -52,6 +52,8 @@ fn time(tcb: &mut Tcb, now: u64) -> u64 {
 #[test]
 fn two_channels_are_a_clock_of_32_bits() {
     let mut tcb = clock();
+    assert_eq!(time(&mut tcb, 0), 0);
+    let time = |tcb: &mut Tcb, now: u64| time(tcb, now + TICK);
     for ticks in [0, 1, 0x7fff, 0x8000, 0xffff, 0x1_0000, 0x1_0001, 0x12_3456] {
         assert_eq!(time(&mut tcb, ticks * TICK), ticks);
         assert_eq!(time(&mut tcb, ticks * TICK + TICK - 1), ticks);
@@ -84,8 +86,8 @@ fn event(tcb: &mut Tcb, now: u64, ticks: u32) {
 fn an_event_comes_once_on_the_grid_of_the_slow_clock() {
     let mut tcb = tcb();
     event(&mut tcb, 5000, 3);
-    // Ticks are at multiples of 976.56 cycles; the first after cycle 5000 is number 6.
-    let due = (8 * 2 * MCK).div_ceil(SLOW_HZ);
+    // Ticks are at multiples of 976.56 cycles. The trigger takes effect at number 6.
+    let due = (9 * 2 * MCK).div_ceil(SLOW_HZ);
     assert_eq!(tcb.deadline(), due);
     tcb.tick(due - 1);
     assert_eq!(tcb.outputs(), 0);
@@ -97,7 +99,7 @@ fn an_event_comes_once_on_the_grid_of_the_slow_clock() {
     tcb.tick(due * 100);
     assert_eq!(tcb.outputs(), 0, "the channel stands");
     event(&mut tcb, due * 100, 1);
-    assert!(tcb.deadline() > due * 100 && tcb.deadline() <= due * 100 + 977);
+    assert!(tcb.deadline() > due * 100 && tcb.deadline() <= due * 100 + 2 * 977);
     set(&mut tcb, due * 100, 0x80, CCR_CLKDIS);
     assert_eq!(tcb.deadline(), u64::MAX);
 }
@@ -110,10 +112,11 @@ fn a_period_repeats_without_drift() {
     set(&mut tcb, 0, IER, CPCS);
     set(&mut tcb, 0, 0, CCR_CLKEN | CCR_SWTRG);
     for n in 1..50 {
-        assert_eq!(tcb.deadline(), n * 100 * TICK);
-        tcb.tick(n * 100 * TICK);
-        assert_eq!(get(&mut tcb, n * 100 * TICK + 3, SR) & CPCS, CPCS);
-        assert_eq!(get(&mut tcb, n * 100 * TICK + 40 * TICK, CV), 40);
+        let due = (n * 100 + 1) * TICK;
+        assert_eq!(tcb.deadline(), due);
+        tcb.tick(due);
+        assert_eq!(get(&mut tcb, due + 3, SR) & CPCS, CPCS);
+        assert_eq!(get(&mut tcb, due + 40 * TICK, CV), 40);
     }
 }
 
@@ -124,16 +127,20 @@ fn a_free_count_overflows_and_compares() {
     set(&mut tcb, 0, 0x14, 5);
     set(&mut tcb, 0, RC, 7);
     set(&mut tcb, 0, 0, CCR_CLKEN | CCR_SWTRG);
-    assert_eq!(get(&mut tcb, 4 * TICK, SR), CLKSTA);
-    assert_eq!(get(&mut tcb, 5 * TICK, SR), CLKSTA | CPAS);
+    assert_eq!(get(&mut tcb, 5 * TICK, SR), CLKSTA);
+    assert_eq!(get(&mut tcb, 6 * TICK, SR), CLKSTA | CPAS);
     assert_eq!(get(&mut tcb, 9 * TICK, SR), CLKSTA | CPCS);
     let turn = FULL * TICK;
-    assert_eq!(get(&mut tcb, turn, SR), CLKSTA | COVFS | CPBS, "RB is 0");
     assert_eq!(
-        get(&mut tcb, 9 * turn + TICK, SR),
+        get(&mut tcb, turn + TICK, SR),
+        CLKSTA | COVFS | CPBS,
+        "RB is 0"
+    );
+    assert_eq!(
+        get(&mut tcb, 9 * turn + 2 * TICK, SR),
         CLKSTA | COVFS | CPAS | CPBS | CPCS
     );
-    assert_eq!(get(&mut tcb, 9 * turn + TICK, CV), 1);
+    assert_eq!(get(&mut tcb, 9 * turn + 2 * TICK, CV), 1);
 }
 
 #[test]
@@ -144,8 +151,9 @@ fn a_shorter_limit_than_the_count_waits_for_the_wrap() {
     set(&mut tcb, 0, IER, CPCS);
     set(&mut tcb, 0, 0, CCR_CLKEN | CCR_SWTRG);
     set(&mut tcb, 500 * TICK, RC, 100);
-    assert_eq!(tcb.deadline(), (FULL + 100) * TICK);
-    tcb.tick((FULL + 100) * TICK);
+    let due = (FULL + 101) * TICK;
+    assert_eq!(tcb.deadline(), due);
+    tcb.tick(due);
     assert_eq!(
         get(&mut tcb, (FULL + 100) * TICK, SR) & 0xff,
         COVFS | CPAS | CPBS | CPCS
