@@ -172,11 +172,11 @@ impl DataFlash {
     }
 
     fn page(&self) -> u32 {
-        self.address() >> OFFSET_BITS & PAGES - 1
+        (self.address() >> OFFSET_BITS) % PAGES
     }
 
     fn offset(&self) -> usize {
-        (self.address() & (1 << OFFSET_BITS) - 1) as usize % PAGE
+        (self.address() % (1 << OFFSET_BITS)) as usize % PAGE
     }
 
     /// Byte `n` of the data of a command.

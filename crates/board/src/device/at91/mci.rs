@@ -346,7 +346,7 @@ impl Mci {
             0x18 => self.block_count | self.block_length << 16,
             0x20..=0x2c => {
                 let word = self.response_word & 3;
-                self.response_word = word + 1 & 3;
+                self.response_word = (word + 1) % 4;
                 self.response[word as usize]
             }
             0x30 => {

@@ -119,7 +119,7 @@ impl Driver {
         let bytes: u32 = segments.iter().map(|(_, bytes)| bytes).sum();
         self.segments = segments.to_vec();
         self.rig
-            .write_all(&[(8, 0x2f), (0x18, bytes / length | length << 16)]);
+            .write_all(&[(8, 0x2f), (0x18, (bytes / length) | length << 16)]);
         self.rig.write(4, self.mode | MODE_PDC | length << 16);
         self.set_buffers(receives);
         let many = if bytes > length { COMMAND_BLOCKS } else { 0 };
@@ -222,7 +222,7 @@ fn many_blocks_are_read_into_many_segments_at_the_pace_of_the_lines() {
 #[test]
 fn many_blocks_are_written_and_read_again() {
     let mut driver = Driver::ready();
-    let bytes: Vec<u8> = (0..5120u32).map(|n| (n * 13 >> 3) as u8).collect();
+    let bytes: Vec<u8> = (0..5120u32).map(|n| (n * 13 / 8) as u8).collect();
     driver.rig.load(0x4004, &bytes);
     let segments = [(0x4004, 2560), (0x4a04, 1536), (0x5004, 1024)];
     assert_eq!(driver.transfer((25, 100), 512, &segments), Ok(()));

@@ -97,7 +97,7 @@ fn the_flash_is_identified_as_linux_does_it() {
 #[test]
 fn pages_are_programmed_read_compared_and_erased() {
     let mut driver = Driver::new();
-    let bytes: Vec<u8> = (0..PAGE).map(|n| (n * 5 >> 1) as u8).collect();
+    let bytes: Vec<u8> = (0..PAGE).map(|n| (n * 5 / 2) as u8).collect();
     driver.page_command(0x82, 9, 0, &bytes);
     assert_eq!(driver.status() & 0x80, 0, "busy");
     let cycles = driver.ready();
