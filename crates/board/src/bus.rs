@@ -430,6 +430,7 @@ impl SystemBus {
 }
 
 mod bench;
+mod cards;
 pub mod dma;
 mod ignored;
 mod state;

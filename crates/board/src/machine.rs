@@ -282,6 +282,8 @@ pub use snapshot::RestoreError;
 #[cfg(test)]
 pub(crate) mod busy_tests;
 #[cfg(test)]
+mod card_tests;
+#[cfg(test)]
 mod chip_tests;
 #[cfg(test)]
 mod forged_tests;

@@ -3,6 +3,7 @@
 //! a part of another family.
 
 mod at91;
+pub mod card;
 mod ethernet;
 mod flash;
 pub mod parts;
@@ -13,6 +14,7 @@ mod versatile;
 use crate::bus::dma::Memory;
 use crate::link::{Fate, Rate, Sent};
 use arm::{State, Width};
+use card::Slot;
 
 /// Message of an access that the model does not cover. The access ends the run, because the model never guesses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +75,16 @@ pub trait Device: State + Duplicate + Send + Sync {
     /// Offers a received Ethernet frame (without preamble and checksum) to the device.
     fn give_frame(&mut self, _now: u64, _frame: &[u8], _bad_checksum: bool) -> Fate {
         Fate::NoLink
+    }
+
+    /// Returns the device's slot for a memory card.
+    fn card_slot(&self) -> Option<&Slot> {
+        None
+    }
+
+    /// Returns the device's slot, to put a card into it.
+    fn card_slot_mut(&mut self) -> Option<&mut Slot> {
+        None
     }
 
     /// Plugs the network cable in at this rate. Without a rate, unplugs it.

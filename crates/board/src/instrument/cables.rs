@@ -3,6 +3,7 @@
 
 use super::{Bench, Generator, Pins, Pulses, Scope, ScopeSetup, SetupError};
 use crate::bus::SystemBus;
+use crate::device::card::{Card, CardError, Content};
 use crate::link::{Frame, Link, Rate};
 
 /// Pins and the instruments on them. Code that gets only the cables has no access to the rest of the machine:
@@ -67,6 +68,27 @@ impl<'a> Cables<'a> {
     /// Inverts the level that a pin's wire gets from outside the board. The level is low at power-on.
     pub fn toggle(&mut self, pin: u8) {
         self.bus.toggle(self.now, pin);
+    }
+
+    /// Puts a memory card into the board's slot. A card that was in the slot is gone.
+    ///
+    /// # Errors
+    /// Fails when the board has no slot.
+    pub fn insert_card(&mut self, content: &Content) -> Result<(), CardError> {
+        self.bus.insert_card(self.now, Some(content))
+    }
+
+    /// Takes the memory card out of the board's slot.
+    ///
+    /// # Errors
+    /// Fails when the board has no slot.
+    pub fn remove_card(&mut self) -> Result<(), CardError> {
+        self.bus.insert_card(self.now, None)
+    }
+
+    /// Returns the memory card in the board's slot.
+    pub fn card(&self) -> Option<&Card> {
+        self.bus.card()
     }
 
     /// Returns the network cable.

@@ -3,6 +3,7 @@
 
 use super::{Machine, SetupError};
 use crate::bus::SystemBus;
+use crate::device::card::Content;
 use crate::observed::BoardBus;
 use crate::spec::BoardSpec;
 use arm::{Cpu, Damaged, Saved, State};
@@ -51,11 +52,28 @@ impl Machine {
     /// # Errors Fails when the bytes show that they are not a snapshot of this board. If the bytes may be damaged,
     /// check them with a hash first.
     pub fn restored(spec: BoardSpec, snapshot: &[u8]) -> Result<Machine, RestoreError> {
+        Machine::restored_with_card(spec, snapshot, None)
+    }
+
+    /// Restores a machine that had a memory card in its slot. A snapshot has only what the guest wrote to the card, so
+    /// the card's content before the first write must be given, unless the card was empty then.
+    ///
+    /// # Errors
+    /// Fails as [`Machine::restored`] does, and when the card had another content.
+    pub fn restored_with_card(
+        spec: BoardSpec,
+        snapshot: &[u8],
+        card: Option<&Content>,
+    ) -> Result<Machine, RestoreError> {
         let (board, snapshot) = snapshot.split_at_checked(32).unwrap_or_default();
         if board != spec.identity().as_bytes() {
             return Err(RestoreError::Damaged("it is of another board"));
         }
-        let bus = SystemBus::new(&spec).map_err(SetupError::Part)?;
+        let mut bus = SystemBus::new(&spec).map_err(SetupError::Part)?;
+        if card.is_some() {
+            let inserted = bus.insert_card(0, card);
+            inserted.map_err(|e| SetupError::Part(e.0))?;
+        }
         let mut from = Saved::new(snapshot);
         let mut machine = Machine::powered(Cpu::new(spec.core.clone(), bus), spec);
         machine.console_taken = from.value()?;

@@ -3,22 +3,31 @@
 
 mod aic;
 mod control;
+mod dataflash;
+mod mci;
+mod pdc;
 mod pio;
 mod pit;
 mod pmc;
 mod rtt;
+mod spi;
 mod storage;
 mod tcb;
 mod usart;
+
+#[cfg(test)]
+mod rig_tests;
 
 use super::parts::{Params, Part, part};
 use crate::device::Device;
 use aic::Aic;
 use control::{Control, Unit};
+use mci::Mci;
 use pio::Pio;
 use pit::Pit;
 use pmc::Pmc;
 use rtt::Rtt;
+use spi::Spi;
 use storage::Storage;
 use tcb::Tcb;
 use usart::{Kind, Usart};
@@ -68,6 +77,17 @@ fn matrix(p: &Params) -> Box<dyn Device> {
     Box::new(Storage::new("at91_matrix", 0x200, &values))
 }
 
+fn mci(p: &Params) -> Box<dyn Device> {
+    let version = p.value("version", 0x210) as u32;
+    Box::new(Mci::new(p.clock(MCK_HZ), version))
+}
+
+fn spi(p: &Params) -> Box<dyn Device> {
+    let version = p.value("version", 0x200) as u32;
+    let has_flash = p.value("dataflash", 0) != 0;
+    Box::new(Spi::new(p.clock(MCK_HZ), version, has_flash))
+}
+
 fn sram(p: &Params) -> Box<dyn Device> {
     let bytes = p.value("bytes", 80 << 10).min(1 << 20) as u32;
     Box::new(Storage::new("at91_sram", bytes, &[]))
@@ -79,6 +99,7 @@ pub(super) static PARTS: &[Part] = &[
     part("at91_dbgu", &["boot_baud", "version", "cidr", "exid"], dbgu),
     part("at91_gpbr", &[], |_| Box::new(Storage::new("at91_gpbr", 0x50, &[]))),
     part("at91_matrix", &["ebi0csa", "ebi1csa"], matrix),
+    part("at91_mci", &["version"], mci),
     part("at91_pio", &["low"], |p| Box::new(Pio::new(p.value("low", 0) as u32))),
     part("at91_pit", &[], |p| Box::new(Pit::new(p.clock(MCK_HZ)))),
     part("at91_pmc", &["main_hz", "plla", "mckr"], pmc),
@@ -87,6 +108,7 @@ pub(super) static PARTS: &[Part] = &[
     part("at91_sdramc", &[], |_| Box::new(Storage::new("at91_sdramc", 0x200, &[]))),
     part("at91_shdwc", &[], |_| Box::new(Control::new(Unit::Shutdown))),
     part("at91_smc", &[], |_| Box::new(Storage::new("at91_smc", 0x200, &[]))),
+    part("at91_spi", &["version", "dataflash"], spi),
     part("at91_sram", &["bytes"], sram),
     part("at91_tcb", &[], |p| Box::new(Tcb::new(p.clock(MCK_HZ)))),
     part("at91_usart", &["boot_baud", "version"], usart),

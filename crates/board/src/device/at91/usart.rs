@@ -3,16 +3,18 @@
 //! atmel_serial.c; AT91SAM9263 data sheet, chapters USART and DBGU (recalled).
 //!
 //! Modelled: the asynchronous mode with one holding register in each direction, baud rate and frame length, the receive
-//! time-out, local loopback, and the interrupts of all these. A host that sends faster than the guest reads has to wait,
+//! time-out, local loopback, transfers by PDC, and the interrupts of all these. A host that sends faster than the guest reads has to wait,
 //! as with RTS, so no byte from outside is lost to overrun. A break has no effect outside the part. Modem lines are
 //! asserted and do not change. The debug unit has 8-bit characters, no time-out, and two chip identification registers.
-//! Refused: synchronous, infrared, smart card and modem modes, automatic echo, remote loopback, and transfers by PDC.
+//! Refused: synchronous, infrared, smart card and modem modes, automatic echo, and remote loopback.
 //!
 //! Values: `boot_baud` (default 115200) is the rate at which the boot loader has left the part running; 0 means the
 //! reset state. `version` is the version register. The debug unit has `cidr` and `exid`, the chip identification.
 //!
 //! Outputs: 0 = interrupt. No inputs. Clock: MCK at 99,959,589 Hz, unless the machine file gives another rate.
 
+use super::pdc::{self, Pdc};
+use crate::bus::dma::Memory;
 use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
 use arm::Width;
@@ -32,8 +34,8 @@ const CR_STTTO: u32 = 1 << 11;
 const CR_RETTO: u32 = 1 << 15;
 const RXRDY: u32 = 1 << 0;
 const TXRDY: u32 = 1 << 1;
-/// ENDRX, ENDTX, TXBUFE and RXBUFF, which are set while the PDC's counters are 0.
-const PDC_IDLE: u32 = 1 << 3 | 1 << 4 | 1 << 11 | 1 << 12;
+/// Bit numbers of ENDRX, ENDTX, RXBUFF and TXBUFE.
+const PDC_FLAGS: [u32; 4] = [3, 4, 12, 11];
 const OVRE: u32 = 1 << 5;
 const TIMEOUT: u32 = 1 << 8;
 const TXEMPTY: u32 = 1 << 9;
@@ -86,11 +88,14 @@ pub(crate) struct Usart {
     timeout_at: u64,
     guard: u32,
     fidi: u32,
+    pdc: Pdc,
+    /// Whether the bus has called [`Device::tick`], and the PDC waits for [`Device::transfer`].
+    ticked: bool,
 }
 
 arm::state!(
     Usart: mode, baud, mask, latched, transmits, receives, holding, shifting, tx_done, sent, received, is_full, line,
-    rx_next, timeout, timeout_waits, timeout_at, guard, fidi; kind, clock
+    rx_next, timeout, timeout_waits, timeout_at, guard, fidi, pdc, ticked; kind, clock
 );
 
 impl Usart {
@@ -118,6 +123,8 @@ impl Usart {
             timeout_at: u64::MAX,
             guard: 0,
             fidi: 0x174,
+            pdc: Pdc::default(),
+            ticked: false,
         };
         let divisor = (clock.hz + 8 * boot_baud).checked_div(16 * boot_baud);
         if let Some(divisor) = divisor {
@@ -216,28 +223,55 @@ impl Usart {
         self.tx_done.min(self.rx_next).min(self.timeout_at)
     }
 
-    fn sync(&mut self, now: u64) {
-        loop {
-            let at = self.next_event();
-            if at > now || at == u64::MAX {
-                return;
+    /// Carries out the next event. Returns its cycle, or `None` if there is no event until `now`.
+    fn step(&mut self, now: u64) -> Option<u64> {
+        let at = self.next_event();
+        if at > now || at == u64::MAX {
+            return None;
+        }
+        if at == self.tx_done {
+            self.tx_done = u64::MAX;
+            match self.loops() {
+                true => self.arrive(at, self.shifting),
+                false => self.sent.push(self.shifting),
             }
-            if at == self.tx_done {
-                self.tx_done = u64::MAX;
-                match self.loops() {
-                    true => self.arrive(at, self.shifting),
-                    false => self.sent.push(self.shifting),
-                }
-                self.start_tx(at);
-            } else if at == self.rx_next {
-                self.rx_next = u64::MAX;
-                if let Some(byte) = self.line.pop_front() {
-                    self.arrive(at, byte);
-                }
+            self.start_tx(at);
+        } else if at == self.rx_next {
+            self.rx_next = u64::MAX;
+            if let Some(byte) = self.line.pop_front() {
+                self.arrive(at, byte);
+            }
+            self.start_rx(at);
+        } else {
+            self.timeout_at = u64::MAX;
+            self.latched |= TIMEOUT;
+        }
+        Some(at)
+    }
+
+    /// Carries out the events until `now`. Stops at an event behind which the PDC moves a byte.
+    fn sync(&mut self, now: u64) {
+        while !self.is_served() && self.step(now).is_some() {}
+    }
+
+    /// Returns whether a channel of the PDC can move a byte.
+    fn is_served(&self) -> bool {
+        let sends = self.holding.is_none() && self.transmits;
+        self.is_full && self.pdc.receive.is_ready() || sends && self.pdc.transmit.is_ready()
+    }
+
+    /// Lets the PDC move the bytes that it can.
+    fn serve(&mut self, at: u64, memory: &mut Memory<'_>) {
+        while self.is_served() {
+            if self.is_full && self.pdc.store(memory, &[self.received]) {
+                self.is_full = false;
                 self.start_rx(at);
-            } else {
-                self.timeout_at = u64::MAX;
-                self.latched |= TIMEOUT;
+            }
+            let mut byte = [0];
+            let sends = self.holding.is_none() && self.transmits;
+            if sends && self.pdc.fetch(memory, &mut byte) {
+                self.holding = Some(byte[0]);
+                self.start_tx(at);
             }
         }
     }
@@ -245,7 +279,7 @@ impl Usart {
     fn status(&self) -> u32 {
         let flag = |on, bit| if on { bit } else { 0 };
         let empty = self.holding.is_none();
-        PDC_IDLE
+        self.pdc.flags(PDC_FLAGS)
             | self.latched
             | flag(self.is_full, RXRDY)
             | flag(empty && self.transmits, TXRDY)
@@ -330,8 +364,7 @@ impl Usart {
             (0x44 | 0x4c, _) => 0, // number of errors, infrared filter
             (0xec..=0xf8, _) => 0, // address size and name
             (0xfc, Kind::Usart { version } | Kind::Debug { version, .. }) => version,
-            (0x100..=0x124, _) => 0, // PDC
-            _ => return None,
+            _ => return self.pdc.get(reg),
         })
     }
 
@@ -357,9 +390,7 @@ impl Usart {
             0x28 if !self.is_debug() => self.guard = value & 0xff,
             0x40 if !self.is_debug() => self.fidi = value & 0x7ff,
             0x40..=0x4c => {} // read-only or without effect in asynchronous modes
-            0x100..=0x11c if value != 0 => return Err("transfers by PDC are not modelled yet"),
-            0x120 if value & 0x101 != 0 => return Err("transfers by PDC are not modelled yet"),
-            0x100..=0x124 => {}
+            _ if self.pdc.set(reg, value) => {}
             _ => return Err(regs::NO_REGISTER),
         }
         self.sync(now);
@@ -391,11 +422,28 @@ impl Device for Usart {
     }
 
     fn deadline(&self) -> u64 {
-        self.next_event()
+        match self.ticked {
+            true => u64::MAX,
+            false if self.is_served() => 0,
+            false => self.next_event(),
+        }
     }
 
     fn tick(&mut self, now: u64) {
         self.sync(now);
+        self.ticked = self.is_served();
+    }
+
+    fn transfer(&mut self, now: u64, memory: &mut Memory<'_>) {
+        self.ticked = false;
+        self.serve(now, memory);
+        while let Some(at) = self.step(now) {
+            self.serve(at, memory);
+        }
+    }
+
+    fn note(&self) -> Option<&'static str> {
+        self.pdc.has_failed().then_some(pdc::FAILED)
     }
 
     fn outputs(&self) -> u32 {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+use super::super::rig_tests::{self, Rig};
 use super::*;
 use arm::{Saved, State};
+
+/// ENDRX, ENDTX, TXBUFE and RXBUFF of an idle PDC.
+const PDC_IDLE: u32 = 1 << 3 | 1 << 4 | 1 << 11 | 1 << 12;
 
 const CLOCK: Clock = Clock {
     cpu_hz: 200_000_000,
@@ -135,11 +139,9 @@ fn identification_tells_the_two_parts_apart() {
         [0x0196_07a0, 0x1_0202]
     );
     assert!(d.read(0, 0x24, Width::Word).is_err());
-    for (reg, value) in [(0x04, 1 << 14), (0x04, 4), (0x100, 0x2000_0000), (0x120, 1)] {
+    for (reg, value) in [(0x04, 1 << 14), (0x04, 4), (0x128, 1)] {
         assert!(u.write(0, reg, Width::Word, value).is_err(), "{reg:#x}");
     }
-    set(&mut u, 0, 0x120, 0x202);
-    set(&mut u, 0, 0x10c, 0);
 }
 
 #[test]
@@ -159,4 +161,105 @@ fn a_copy_restored_in_the_middle_of_a_character_goes_on_alike() {
             (b"A".to_vec(), 0x71)
         );
     }
+}
+
+/// A USART in local loopback, whose PDC sends 6 bytes and receives them in two buffers, as `atmel_serial.c` does.
+fn looped() -> Rig {
+    let kind = Kind::Usart { version: 0x1_0302 };
+    let mut rig = Rig::new(Box::new(Usart::new(kind, rig_tests::CLOCK, 115_200)));
+    rig.load(0x1001, b"abcdef");
+    rig.write_all(&[
+        (0x04, LOCAL_LOOP << 14 | 3 << 6 | 4 << 9),
+        (0x24, 30),
+        (0x100, 0x2001),
+        (0x104, 4),
+        (0x110, 0x3003),
+        (0x114, 4),
+        (0x120, 1),
+        (0x00, CR_STTTO),
+        (0x108, 0x1001),
+        (0x10c, 6),
+        (0x120, 0x100),
+    ]);
+    rig
+}
+
+#[test]
+fn the_pdc_sends_and_receives_at_the_pace_of_the_line() {
+    let mut rig = looped();
+    let begun = rig.now;
+    let status = rig.wait(0x14, 1 << 3);
+    assert_eq!(
+        status & (1 << 3 | 1 << 12),
+        1 << 3,
+        "the first buffer is full, the next is not"
+    );
+    let frame = 10 * 16 * 49 * 2;
+    assert!((4 * frame..4 * frame + 1000).contains(&(rig.now - begun)));
+    rig.wait(0x14, TIMEOUT);
+    assert_eq!(
+        rig.read(0x14) & (TXEMPTY | 1 << 11 | OVRE),
+        TXEMPTY | 1 << 11
+    );
+    assert_eq!(
+        (rig.ram(0x2001, 5), rig.ram(0x3003, 3)),
+        (b"abcd\0".to_vec(), b"ef\0".to_vec())
+    );
+    assert_eq!(
+        (rig.read(0x110), rig.read(0x100), rig.read(0x104)),
+        (0x3003, 0x3005, 2)
+    );
+}
+
+#[test]
+fn a_transfer_that_is_saved_continues_in_another_machine() {
+    let mut rig = looped();
+    for _ in 0..5 {
+        rig.run(rig.now + 17_001);
+        let (now, saved) = (rig.now, rig.saved());
+        let [mut once, mut often] = [looped(), looped()];
+        for other in [&mut once, &mut often] {
+            other.restore(now, &saved);
+        }
+        for n in 0..200 {
+            often.run(now + 1000 * n);
+        }
+        once.run(now + 200_000);
+        often.run(now + 200_000);
+        assert!(once.saved() == often.saved());
+        assert_eq!(once.ram(0x3003, 2), b"ef");
+    }
+}
+
+#[test]
+fn the_pdc_stops_at_an_address_outside_ram() {
+    let mut rig = looped();
+    let ram = rig.bus.ram().bytes();
+    rig.write_all(&[(0x110, ram - 1), (0x114, 2)]);
+    rig.run(rig.now + 200_000);
+    assert_eq!((rig.read(0x124), rig.read(0x104)), (0x100, 1));
+    assert!(
+        rig.bus
+            .notes()
+            .iter()
+            .any(|note| note.contains("not in RAM"))
+    );
+    rig.shake(
+        &[
+            0, 4, 0x14, 0x18, 0x1c, 0x20, 0x24, 0x100, 0x104, 0x108, 0x10c, 0x114, 0x11c, 0x120,
+        ],
+        &[
+            0x50,
+            0xa0,
+            0x8c0,
+            LOCAL_LOOP << 14 | 0x8c0,
+            49,
+            1,
+            0x101,
+            0x202,
+            0x1000,
+            ram - 5,
+            20,
+        ],
+    );
 }
