@@ -209,6 +209,30 @@ impl Sdram {
         cost
     }
 
+    /// Reads a burst of bytes, all of them within the RAM. Returns the core cycles. The burst takes as long as a burst of
+    /// the words that hold the bytes.
+    pub(crate) fn read_bytes(&mut self, now: u64, offset: u32, bytes: &mut [u8]) -> u32 {
+        let behind = beats(offset, bytes.len()).saturating_sub(1);
+        let cost = self.timing.hit + self.timing.words[behind] + self.row_extra(now, offset);
+        for (byte, at) in bytes.iter_mut().zip(offset as usize..) {
+            *byte = (self.store[self.padding + at / 4] >> ((at & 3) * 8)) as u8;
+        }
+        cost
+    }
+
+    /// Writes a burst of bytes, all of them within the RAM. Returns the core cycles, as [`Sdram::read_bytes`] does.
+    pub(crate) fn write_bytes(&mut self, now: u64, offset: u32, bytes: &[u8]) -> u32 {
+        let cost = self.timing.write_setup
+            + self.timing.words[beats(offset, bytes.len())]
+            + self.row_extra(now, offset);
+        for (&byte, at) in bytes.iter().zip(offset as usize..) {
+            let shift = (at & 3) * 8;
+            let word = &mut self.store[self.padding + at / 4];
+            *word = *word & !(0xff << shift) | u32::from(byte) << shift;
+        }
+        cost
+    }
+
     /// Returns a byte. Takes no board time.
     pub fn peek(&self, offset: u32) -> Option<u8> {
         self.words()
@@ -245,6 +269,11 @@ impl Sdram {
         }
         tail.iter().zip(tail_at..).all(|(&b, at)| self.poke(at, b))
     }
+}
+
+/// Returns how many words hold the bytes, at most the longest burst.
+fn beats(offset: u32, bytes: usize) -> usize {
+    ((offset & 3) as usize + bytes).div_ceil(4).min(BURST)
 }
 
 mod state;

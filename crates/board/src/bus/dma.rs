@@ -2,18 +2,23 @@
 //! Access to memory for bus masters other than the core.
 //!
 //! A device moves data in [`Device::transfer`](crate::device::Device::transfer), through the [`Memory`] that the call
-//! gives it. Transfers read and write only RAM and bypass the core's caches, as in the hardware. Each transfer occupies
-//! the memory for its time, and the core's accesses wait until the transfer ends. A transfer does not wait for a burst
-//! of the core that is still in progress. Observers receive each transfer.
+//! gives it. Transfers read and write only RAM and bypass the core's caches, as in the hardware. A transfer has any
+//! address and any number of bytes. The memory moves one word a beat, with byte lanes, so a beat takes the same time for
+//! a byte, a half-word and a word. Each transfer occupies the memory for its time, and the core's accesses wait until the
+//! transfer ends. A transfer does not wait for a burst of the core that is still in progress. Observers receive each
+//! transfer.
 
 use super::{Slot, SystemBus};
 use crate::device::Device;
 use crate::map::Region;
 use crate::memory::Sdram;
-use arm::BusError;
+use arm::{BusError, Width};
 
 /// Longest burst, in words.
 const BURST: usize = 16;
+
+/// Bytes in the longest burst.
+const BURST_BYTES: usize = 4 * BURST;
 
 /// A burst of a bus master.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,12 +29,34 @@ pub struct Transfer {
     pub cycle: u64,
     /// Core cycles that the burst took.
     pub cycles: u32,
-    /// Physical address of the first word.
+    /// Physical address of the first byte.
     pub pa: u32,
-    /// Words that were read or written.
-    pub words: Vec<u32>,
+    /// Bytes that were read or written. The burst did not touch other bytes.
+    pub bytes: Vec<u8>,
     /// Whether the burst wrote to memory.
     pub writes: bool,
+}
+
+impl Transfer {
+    /// Returns the bytes as aligned words, half-words and bytes, each with its physical address, width and value.
+    pub fn pieces(&self) -> impl Iterator<Item = (u32, Width, u32)> {
+        let mut rest = self.bytes.as_slice();
+        let mut pa = self.pa;
+        core::iter::from_fn(move || {
+            let width = match (pa & 3, rest.len()) {
+                (_, 0) => return None,
+                (0, 4..) => Width::Word,
+                (0 | 2, 2..) => Width::Half,
+                _ => Width::Byte,
+            };
+            let (piece, behind) = rest.split_at(width.bytes() as usize);
+            let value = piece.iter().rev().fold(0, |v, b| v << 8 | u32::from(*b));
+            let at = pa;
+            pa = pa.wrapping_add(width.bytes());
+            rest = behind;
+            Some((at, width, value))
+        })
+    }
 }
 
 /// Access of a bus master to memory during one call.
@@ -64,55 +91,88 @@ impl<'a> Memory<'a> {
         self.now
     }
 
-    /// Reads words from RAM in bursts. Returns the core cycle at which the last burst ends.
+    /// Reads bytes from RAM in bursts. Returns the core cycle at which the last burst ends.
     ///
     /// # Errors
-    /// Fails when a word is not in RAM, or when the address is not a multiple of 4. In this case, it reads nothing.
-    pub fn read(&mut self, pa: u32, words: &mut [u32]) -> Result<u64, BusError> {
-        let offset = self.offset(pa, words.len())?;
-        for (n, burst) in words.chunks_mut(BURST).enumerate() {
-            let at = (4 * BURST * n) as u32;
-            let time = self.ram.read_words(self.now, offset + at, burst);
-            self.took(time.last, pa + at, burst.to_vec(), false);
+    /// Fails when a byte is not in RAM. In this case, it reads nothing.
+    pub fn read(&mut self, pa: u32, bytes: &mut [u8]) -> Result<u64, BusError> {
+        let mut offset = self.offset(pa, bytes.len())?;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (burst, behind) = rest.split_at_mut(first_burst(offset, rest.len()));
+            let cycles = self.ram.read_bytes(self.now, offset, burst);
+            self.took(cycles, offset, burst, false);
+            offset += burst.len() as u32;
+            rest = behind;
         }
         Ok(self.now)
     }
 
-    /// Writes words to RAM in bursts. Returns the core cycle at which the last burst ends.
+    /// Writes bytes to RAM in bursts. Returns the core cycle at which the last burst ends.
     ///
     /// # Errors
     /// Fails as [`Memory::read`] does. In this case, it writes nothing.
-    pub fn write(&mut self, pa: u32, words: &[u32]) -> Result<u64, BusError> {
-        let offset = self.offset(pa, words.len())?;
-        for (n, burst) in words.chunks(BURST).enumerate() {
-            let at = (4 * BURST * n) as u32;
-            let cycles = self.ram.write_words(self.now, offset + at, burst);
-            self.took(cycles, pa + at, burst.to_vec(), true);
+    pub fn write(&mut self, pa: u32, bytes: &[u8]) -> Result<u64, BusError> {
+        let mut offset = self.offset(pa, bytes.len())?;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (burst, behind) = rest.split_at(first_burst(offset, rest.len()));
+            let cycles = self.ram.write_bytes(self.now, offset, burst);
+            self.took(cycles, offset, burst, true);
+            offset += burst.len() as u32;
+            rest = behind;
         }
         Ok(self.now)
     }
 
-    fn offset(&self, pa: u32, words: usize) -> Result<u32, BusError> {
-        let offset = pa.wrapping_sub(self.ram_base);
-        let room = u64::from(self.ram.bytes());
-        let fits = u64::from(offset) + 4 * words as u64 <= room;
-        (fits && offset.is_multiple_of(4))
-            .then_some(offset)
-            .ok_or(BusError)
+    /// Reads a word, such as a field of a descriptor.
+    ///
+    /// # Errors
+    /// Fails as [`Memory::read`] does.
+    pub fn read_word(&mut self, pa: u32) -> Result<u32, BusError> {
+        let mut bytes = [0; 4];
+        self.read(pa, &mut bytes)?;
+        Ok(u32::from_le_bytes(bytes))
     }
 
-    fn took(&mut self, cycles: u32, pa: u32, words: Vec<u32>, writes: bool) {
+    /// Writes a word, such as a field of a descriptor. Returns the core cycle at which the access ends.
+    ///
+    /// # Errors
+    /// Fails as [`Memory::read`] does. In this case, it writes nothing.
+    pub fn write_word(&mut self, pa: u32, word: u32) -> Result<u64, BusError> {
+        self.write(pa, &word.to_le_bytes())
+    }
+
+    /// Returns whether RAM has all these bytes.
+    pub fn has(&self, pa: u32, bytes: usize) -> bool {
+        self.offset(pa, bytes).is_ok()
+    }
+
+    fn offset(&self, pa: u32, bytes: usize) -> Result<u32, BusError> {
+        let offset = pa.wrapping_sub(self.ram_base);
+        let room = u64::from(self.ram.bytes());
+        let fits = u64::from(offset) + bytes as u64 <= room;
+        fits.then_some(offset).ok_or(BusError)
+    }
+
+    fn took(&mut self, cycles: u32, offset: u32, bytes: &[u8], writes: bool) {
         self.transfers.push(Transfer {
             master: self.master,
             cycle: self.now,
             cycles,
-            pa,
-            words,
+            pa: self.ram_base.wrapping_add(offset),
+            bytes: bytes.to_vec(),
             writes,
         });
         self.now += u64::from(cycles);
         self.ram.hold(self.now);
     }
+}
+
+/// Returns how many of `bytes` the first burst moves. The burst has at most [`BURST`] words, and its first word may be
+/// used in part.
+fn first_burst(offset: u32, bytes: usize) -> usize {
+    bytes.min(BURST_BYTES - (offset & 3) as usize)
 }
 
 impl SystemBus {

@@ -34,6 +34,13 @@ fn start(bus: &mut SystemBus, now: u64, [from, to, count]: [u32; 3]) {
     }
 }
 
+/// Starts a copy of `count` bytes.
+fn start_bytes(bus: &mut SystemBus, now: u64, [from, to, count]: [u32; 3]) {
+    for (n, value) in [from, to, count, 2].into_iter().enumerate() {
+        set(bus, now, COPIER + 4 * n as u32, value);
+    }
+}
+
 /// Returns a board that computes and stores in a loop.
 fn stores() -> Machine {
     let program = [0xe088_8006, 0xe028_8003, STORE];
@@ -52,15 +59,15 @@ fn a_bus_master_copies_within_ram_and_its_transfers_are_told() {
     assert_eq!(get(&mut bus, 5000, 0x2000 + 4 * 19), 119);
     assert_eq!(get(&mut bus, 5000, COPIER + 12), 1);
     let transfers = bus.take_transfers();
-    let summary = |t: &dma::Transfer| (t.pa, t.words.len(), t.writes);
+    let summary = |t: &dma::Transfer| (t.pa, t.bytes.len(), t.writes);
     // A burst has at most 16 words.
     assert_eq!(
         transfers.iter().map(summary).collect::<Vec<_>>(),
         [
-            (0x1000, 16, false),
-            (0x1040, 4, false),
-            (0x2000, 16, true),
-            (0x2040, 4, true)
+            (0x1000, 64, false),
+            (0x1040, 16, false),
+            (0x2000, 64, true),
+            (0x2040, 16, true)
         ]
     );
     // Each burst begins at the end of the previous one.
@@ -68,6 +75,83 @@ fn a_bus_master_copies_within_ram_and_its_transfers_are_told() {
         assert_eq!(pair[0].cycle + u64::from(pair[0].cycles), pair[1].cycle);
     }
     assert_eq!(transfers[0].cycle, 1000);
+}
+
+#[test]
+fn a_bus_master_copies_any_bytes_and_leaves_their_neighbours() {
+    let byte = |at: u32| (at * 7 + 1) as u8;
+    for (from, to, count) in [(1, 2, 1), (3, 1, 2), (0, 3, 5), (2, 2, 64), (3, 0, 131)] {
+        let mut bus = with_copier();
+        let bytes: Vec<u8> = (0..256).map(byte).collect();
+        assert!(bus.ram_mut().load(0x1000, &bytes));
+        assert!(bus.ram_mut().load(0x2000, &[0xee; 256]));
+        start_bytes(&mut bus, 1000, [0x1000 + from, 0x2010 + to, count]);
+        bus.advance(1000);
+        for at in 0..256u32 {
+            let copied = at.checked_sub(0x10 + to).filter(|n| *n < count);
+            let expected = copied.map_or(0xee, |n| byte(from + n));
+            assert_eq!(bus.ram().peek(0x2000 + at), Some(expected), "{at}");
+        }
+        let (written, read): (Vec<_>, Vec<_>) =
+            bus.take_transfers().into_iter().partition(|t| t.writes);
+        for (transfers, pa) in [(read, 0x1000 + from), (written, 0x2010 + to)] {
+            let told: Vec<u8> = transfers.iter().flat_map(|t| t.bytes.clone()).collect();
+            let expected: Vec<u8> = (from..from + count).map(byte).collect();
+            assert_eq!((transfers[0].pa, told), (pa, expected));
+            // A later burst begins on a word, and no burst has more than 16 words.
+            assert!(transfers[1..].iter().all(|t| t.pa & 3 == 0));
+            assert!(
+                transfers
+                    .iter()
+                    .all(|t| t.pa % 4 + t.bytes.len() as u32 <= 64)
+            );
+        }
+    }
+}
+
+#[test]
+fn a_beat_takes_as_long_for_a_byte_as_for_a_word() {
+    let cycles = |copied: [u32; 3]| {
+        let mut bus = with_copier();
+        start_bytes(&mut bus, 1000, copied);
+        bus.advance(1000);
+        let transfers = bus.take_transfers();
+        transfers.iter().map(|t| t.cycles).collect::<Vec<_>>()
+    };
+    let word = cycles([0x1000, 0x2000, 4]);
+    for narrow in [
+        [0x1000, 0x2000, 1],
+        [0x1001, 0x2002, 2],
+        [0x1003, 0x2001, 1],
+    ] {
+        assert_eq!(cycles(narrow), word);
+    }
+    // These two bytes are in two words.
+    assert!(cycles([0x1003, 0x2001, 2])[0] > word[0]);
+}
+
+#[test]
+fn pieces_are_aligned_and_are_the_bytes_of_the_transfer() {
+    for pa in 0x100..0x104u32 {
+        for count in 0..12u32 {
+            let transfer = dma::Transfer {
+                master: 0,
+                cycle: 0,
+                cycles: 1,
+                pa,
+                bytes: (0..count as u8).collect(),
+                writes: true,
+            };
+            let mut at = pa;
+            let mut bytes: Vec<u8> = Vec::new();
+            for (piece, width, value) in transfer.pieces() {
+                assert_eq!((piece, piece % width.bytes()), (at, 0));
+                bytes.extend(&value.to_le_bytes()[..width.bytes() as usize]);
+                at += width.bytes();
+            }
+            assert_eq!(bytes, transfer.bytes);
+        }
+    }
 }
 
 #[test]
@@ -97,7 +181,7 @@ fn a_copy_from_or_to_no_ram_fails_and_changes_nothing() {
     for wrong in [
         [ram - 4, 0x2000, 2],
         [0x1000, ram - 4, 2],
-        [0x1002, 0x2000, 1],
+        [ram - 2, 0x2000, 1],
         [u32::MAX - 3, 0x2000, 1],
     ] {
         start(&mut bus, 0, wrong);

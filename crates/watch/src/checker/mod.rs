@@ -142,8 +142,8 @@ impl Checker {
         self.written(pa, width, value, writer)
     }
 
-    /// Records a burst by a bus master other than the core. The words that the bus master wrote become the newest data.
-    /// The words that it read must be the newest data.
+    /// Records a burst by a bus master other than the core. The bytes that the bus master wrote become the newest data.
+    /// The bytes that it read must be the newest data.
     fn dma(&mut self, transfer: &Transfer) -> Reaction {
         let context = Context {
             cycle: transfer.cycle,
@@ -153,11 +153,11 @@ impl Checker {
             master: transfer.master,
         };
         let mut reaction = Reaction::Continue;
-        for (n, &word) in transfer.words.iter().enumerate() {
-            let pa = Pa(transfer.pa + 4 * n as u32);
+        for (pa, width, value) in transfer.pieces() {
+            let pa = Pa(pa);
             let one = match transfer.writes {
-                true => self.dma_written(transfer.cycle, pa, Width::Word, word),
-                false => self.compare(&context, access, (Mva(pa.0), pa), Width::Word, word),
+                true => self.dma_written(transfer.cycle, pa, width, value),
+                false => self.compare(&context, access, (Mva(pa.0), pa), width, value),
             };
             if one != Reaction::Continue {
                 reaction = one;

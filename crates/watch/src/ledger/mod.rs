@@ -164,21 +164,21 @@ pub struct Ledger {
 /// this wait to the causes of the accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BusMasters {
-    /// Words read from memory.
-    pub words_read: u64,
-    /// Words written to memory.
-    pub words_written: u64,
+    /// Bytes read from memory.
+    pub bytes_read: u64,
+    /// Bytes written to memory.
+    pub bytes_written: u64,
     /// Core cycles in which the bus masters used the memory.
     pub cycles: u64,
 }
 
 impl BusMasters {
     fn add(&mut self, transfer: &Transfer) {
-        let words = match transfer.writes {
-            true => &mut self.words_written,
-            false => &mut self.words_read,
+        let bytes = match transfer.writes {
+            true => &mut self.bytes_written,
+            false => &mut self.bytes_read,
         };
-        *words += transfer.words.len() as u64;
+        *bytes += transfer.bytes.len() as u64;
         self.cycles += u64::from(transfer.cycles);
     }
 }

@@ -179,7 +179,7 @@ fn transfers_of_a_bus_master_are_counted_and_the_sums_equal_the_clock() {
     watched.run_for(Duration::from_micros(700));
     alone.run_for(Duration::from_micros(700));
     let masters = watched.observer().bus_masters();
-    assert_eq!((masters.words_read, masters.words_written), (4096, 4096));
+    assert_eq!((masters.bytes_read, masters.bytes_written), (16384, 16384));
     assert!(masters.cycles > 2 * 4096);
     let total: u64 = watched.observer().total().iter().sum();
     assert_eq!(total, watched.now() - begun);

@@ -114,12 +114,17 @@ fn the_checker_sees_bus_masters_under_chaos() {
 
 impl Scripted {
     fn transfers(&mut self, cycle: u64, at: u32, words: &[u32], writes: bool) {
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        self.transferred_bytes(cycle, at, &bytes, writes);
+    }
+
+    fn transferred_bytes(&mut self, cycle: u64, at: u32, bytes: &[u8], writes: bool) {
         let transfer = Transfer {
             master: 3,
             cycle,
             cycles: 10,
             pa: self.bus.ram_base() + at,
-            words: words.to_vec(),
+            bytes: bytes.to_vec(),
             writes,
         };
         let _ = self.checker.transferred(&transfer);
@@ -410,4 +415,21 @@ fn a_run_that_stops_at_a_read_by_a_device_continues_and_forks() {
     fork.run_for(Duration::from_millis(2));
     assert_eq!(machine.memory_hash(), fork.memory_hash());
     assert_eq!(reported(&machine), reported(&fork));
+}
+
+/// A word of the buffer holds a neighbour's bytes as well. The device moves only the buffer's bytes.
+#[test]
+fn a_device_that_moves_some_bytes_of_a_word_has_no_part_in_the_others() {
+    let mut script = Scripted::new(&[]);
+    // The store's value is 7. Its upper bytes are still 0 in memory, as they are in the line.
+    script.stored(0);
+    script.transferred_bytes(100, 1, &[0, 0, 0], false);
+    assert_eq!(script.checker.reports().count(), 0);
+    script.transferred_bytes(200, 2, &[5], true);
+    script.transferred_bytes(300, 1, &[0, 5, 0], false);
+    assert_eq!(script.checker.reports().count(), 0);
+    // The lowest byte is newest in the line.
+    script.transferred_bytes(400, 0, &[0, 0, 5], false);
+    let (report, _) = script.checker.reports().next().unwrap();
+    assert_eq!(report.kind, ReportKind::StaleDmaRead);
 }
