@@ -153,6 +153,9 @@ impl SystemBus {
         for (i, r) in set.ignored.iter().enumerate() {
             bus.map.set(r.base, r.size, Region::Ignored(i as u16));
         }
+        if bus.slots[bus.network].device.takes_beginnings() {
+            bus.link.tell_beginnings();
+        }
         for i in 0..bus.slots.len() {
             bus.settle(0, i);
         }
@@ -470,6 +473,8 @@ pub mod dma;
 mod state;
 mod transactions;
 
+#[cfg(test)]
+mod arrival_tests;
 #[cfg(test)]
 mod dma_tests;
 #[cfg(test)]

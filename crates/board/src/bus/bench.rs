@@ -27,12 +27,25 @@ impl SystemBus {
         while let Some(driven) = self.bench.next_pulse(now) {
             self.pulse(driven);
         }
-        while let Some(mut frame) = self.link.next_arrival(now) {
+        loop {
+            self.begin_frame(now);
+            let Some(mut frame) = self.link.next_arrival(now) else {
+                break;
+            };
             let (at, port) = (self.link.cycle(frame.end_ns), self.network);
             let device = &mut self.slots[port].device;
             frame.fate = device.give_frame(at, &frame.bytes, frame.bad_checksum);
             self.link.given(frame);
             self.settle(at, port);
+        }
+    }
+
+    /// Tells the network controller about a frame whose first bit has arrived, if it wants to know.
+    fn begin_frame(&mut self, now: u64) {
+        let port = self.network;
+        if let Some(frame) = self.link.next_beginning(now) {
+            self.slots[port].device.begin_frame(now, frame);
+            self.settle(now, port);
         }
     }
 

@@ -4,14 +4,16 @@
 
 mod at91;
 mod ethernet;
+mod fcs;
 mod flash;
 pub mod parts;
+mod phy;
 mod primecell;
 mod regs;
 mod versatile;
 
 use crate::bus::dma::Memory;
-use crate::link::{Fate, Rate, Sent};
+use crate::link::{Fate, Frame, Rate, Sent};
 use arm::{State, Width};
 
 /// Message of an access that the model does not cover. The access ends the run, because the model never guesses.
@@ -74,6 +76,15 @@ pub trait Device: State + Duplicate + Send + Sync {
     fn give_frame(&mut self, _now: u64, _frame: &[u8], _bad_checksum: bool) -> Fate {
         Fate::NoLink
     }
+
+    /// Returns whether the device receives a frame while its bits arrive. Then the bus calls [`Device::begin_frame`].
+    fn takes_beginnings(&self) -> bool {
+        false
+    }
+
+    /// Tells the device that the first bit of a frame arrives. [`Device::give_frame`] follows with the frame's last
+    /// bit, unless the cable is unplugged before.
+    fn begin_frame(&mut self, _now: u64, _frame: &Frame) {}
 
     /// Plugs the network cable in at this rate. Without a rate, unplugs it.
     fn set_cable(&mut self, _now: u64, _rate: Option<Rate>) {}
