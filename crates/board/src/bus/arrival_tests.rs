@@ -20,7 +20,7 @@ fn with_emac() -> SystemBus {
         cpu_hz: 200_000_000,
         ..Params::default()
     };
-    let emac = parts::build("emac", &params).unwrap();
+    let emac = parts::build("at91_emac", &params).unwrap();
     bus.attach("emac", (EMAC, 0x1000), emac).unwrap();
     bus.network = bus.slots.len() - 1;
     bus.link.tell_beginnings();

@@ -35,7 +35,7 @@ use arm::{Damaged, Width};
 use receive::Receive;
 use transmit::Transmit;
 
-const NAME: &str = "emac";
+const NAME: &str = "at91_emac";
 /// Master clock of a SAM9263 at 200 MHz, Hz.
 const USUAL_HZ: u64 = 100_000_000;
 /// Identification: a MACB, with the revision of SAMA5D3's, which a public log shows. The 9263's is not known.

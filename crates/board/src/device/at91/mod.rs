@@ -10,5 +10,5 @@ use super::parts::{Part, part};
 
 #[rustfmt::skip]
 pub(super) static PARTS: &[Part] = &[
-    part("emac", &["fetch", "mac"], |p| Box::new(emac::Emac::new(p))),
+    part("at91_emac", &["fetch", "mac"], |p| Box::new(emac::Emac::new(p))),
 ];
