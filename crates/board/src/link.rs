@@ -3,7 +3,8 @@
 //! preamble, checksum and the gap after it. A probe can stamp frames.
 //!
 //! Times on the wire are nanoseconds since power-on. A bit takes a whole number of nanoseconds at 10 and at 100 Mbit/s.
-//! A frame reaches the board's controller with its last bit. The cable adds no delay.
+//! A frame reaches the board's controller with its last bit. A bus master is told about the frame's first bit as well.
+//! The cable adds no delay.
 
 use crate::time::{self, Clock};
 use arm::Damaged;
