@@ -10,8 +10,8 @@
 //! is read while its bits leave, at the moment that [`Fetch`] chooses.
 //!
 //! The EMAC runs at the PHY's rate and in full duplex, so NCFGR's SPD and FD have no effect, and collisions do not
-//! occur. The memory always serves the FIFOs in time: an underrun or overrun has another cause, an error on the bus. A
-//! pause frame is an ordinary frame. Accesses are by word. GEM's registers from 0x280 to 0x2ff, which the driver reads,
+//! occur. The memory always serves the FIFOs in time, so underruns and overruns come only from errors on the bus. A pause
+//! frame is an ordinary frame. Accesses are by word. GEM's registers from 0x280 to 0x2ff, which the driver reads,
 //! are 0. Refused: loopback, pause frames to send, jumbo frames, wake-on-LAN, and the registers of the RM9200's
 //! transmitter.
 //!

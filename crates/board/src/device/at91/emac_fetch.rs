@@ -2,8 +2,8 @@
 //! When the EMAC fetches the data of a frame that it sends.
 //!
 //! The EMAC may fetch a byte at any moment between two ends: the moment at which it knows the byte's address, and the
-//! moment at which the byte leaves. The choice matters to a guest that changes or cleans the data too late, so it is
-//! one function. The descriptor is always read first, at the bell or after the previous frame.
+//! moment at which the byte leaves. The choice matters if a guest changes or cleans the data too late, so one
+//! function makes it. The descriptor is always read first, at the bell or after the previous frame.
 
 use crate::random::Random;
 

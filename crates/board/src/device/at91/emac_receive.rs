@@ -3,11 +3,10 @@
 //!
 //! A buffer has 128 bytes, and the first buffer of a frame begins at the receive offset. The EMAC reads a descriptor
 //! when the buffer's first bytes are there, or when the previous buffer is full. It marks a descriptor as used when the
-//! buffer is full, and the frame's last one at the end of the frame, with the status. A descriptor that is marked
-//! already costs the frame. A frame that is too long, too short or damaged costs nothing but its full buffers, which
-//! stay marked without an end of frame; its current buffer is used again. The EMAC writes only the bytes of the frame:
-//! the bytes before the receive offset and behind the frame's end keep their values. In the hardware they are
-//! undefined up to the next word.
+//! buffer is full, and the frame's last one at the end of the frame, with the status. If a descriptor is already marked
+//! when the EMAC reads it, the frame is lost. A frame that is too long, too short or damaged is dropped at its end: its
+//! full buffers stay marked, without an end of frame, and its current buffer is used again. The EMAC writes only the
+//! bytes of the frame. In the hardware, the rest of the frame's first and last word is undefined.
 
 use super::super::emac_fetch::BURST;
 use super::super::emac_queue::Queue;
@@ -46,8 +45,8 @@ const BROADCAST: u32 = 1 << 31;
 /// Longest frame with its checksum, bytes.
 const LONGEST: usize = 1518;
 const LONGEST_BIG: usize = 1536;
-/// Most frames that wait for the EMAC. While one frame is written to memory, the next one begins. More than one waits
-/// only if the core does not let the bus advance for many microseconds.
+/// Most frames that have begun and are not in memory yet. The next frame begins after the gap, so two frames are rare,
+/// and more than two need a core that does not let the bus advance for several microseconds.
 const WAITING: usize = 4;
 
 /// A frame that has begun, with its checksum if memory gets it.
@@ -431,7 +430,7 @@ impl Emac {
         self.statistics.count(OVERRUNS);
     }
 
-    /// Drops the first frame, which the guest does not get.
+    /// Drops the first frame for lack of memory.
     fn lose(&mut self) {
         if self.receive.coming.len() == 1 {
             self.receive.fate = Fate::NoRoom;

@@ -6,8 +6,8 @@
 //! descriptor that is marked as used. Then the queue pointer stays at this descriptor, and transmission continues there
 //! when it is started again. An error returns the queue pointer to the beginning of the ring, as does TE = 0.
 //!
-//! The wire is busy from the moment at which the first descriptor is read, or from the end of the gap after the
-//! previous frame. What is on the wire when transmission is cut off is a frame with a wrong checksum.
+//! The preamble begins when the first descriptor is read, or after the gap behind the previous frame. If transmission is
+//! cut off, the part that is on the wire is a frame with a wrong checksum.
 
 use super::super::emac_fetch::{BURST, Leaving};
 use super::super::emac_queue::Queue;
@@ -145,7 +145,7 @@ impl Transmit {
     }
 
     fn next(&mut self, step: Step, due: u64) {
-        // A due step has a time, even in a machine that runs until the end of time.
+        // The largest number stands for no step.
         (self.step, self.due) = (step, due.min(u64::MAX - 1));
     }
 
