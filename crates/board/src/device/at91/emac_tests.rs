@@ -5,7 +5,7 @@ use super::*;
 use crate::link::SHORTEST;
 use arm::State as _;
 
-#[path = "emac_driver.rs"]
+#[path = "emac_driver_tests.rs"]
 mod driver;
 #[path = "emac_error_tests.rs"]
 mod errors;
