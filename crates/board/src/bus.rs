@@ -134,6 +134,9 @@ impl SystemBus {
         for (i, r) in set.ignored.iter().enumerate() {
             bus.map.set(r.base, r.size, Region::Ignored(i as u16));
         }
+        if bus.slots[bus.network].device.takes_beginnings() {
+            bus.link.tell_beginnings();
+        }
         for i in 0..bus.slots.len() {
             bus.settle(0, i);
         }
@@ -436,6 +439,8 @@ mod ignored;
 mod state;
 mod transactions;
 
+#[cfg(test)]
+mod arrival_tests;
 #[cfg(test)]
 mod dma_tests;
 #[cfg(test)]

@@ -3,7 +3,8 @@
 //! preamble, checksum and the gap after it. A probe can stamp frames.
 //!
 //! Times on the wire are nanoseconds since power-on. A bit takes a whole number of nanoseconds at 10 and at 100 Mbit/s.
-//! A frame reaches the board's controller with its last bit. The cable adds no delay.
+//! A frame reaches the board's controller with its last bit. A bus master is told about the frame's first bit as well.
+//! The cable adds no delay.
 
 use crate::time::{self, Clock};
 use arm::Damaged;
@@ -12,7 +13,8 @@ use std::collections::VecDeque;
 arm::state!(Sent: start_ns, end_ns, bytes, bad_checksum);
 arm::state!(Tally: taken, filtered, no_room, no_link; => check);
 arm::state!(
-    Link: free_ns, to_board, from_board; clock, rate, coming, arrived, probe, stop => check
+    Link: free_ns, to_board, from_board; clock, rate, coming, arrived, probe, stop, tells_beginnings, has_begun
+    => check
 );
 
 /// Preamble and start-of-frame delimiter, bytes.
@@ -180,6 +182,10 @@ pub struct Link {
     from_board: Tally,
     probe: Option<Probe>,
     stop: bool,
+    /// Whether the board's controller is told when the first bit of a frame arrives.
+    tells_beginnings: bool,
+    /// Whether the controller was told about the first frame in `coming`.
+    has_begun: bool,
 }
 
 impl Link {
@@ -198,7 +204,14 @@ impl Link {
             from_board: Tally::default(),
             probe: None,
             stop: false,
+            tells_beginnings: false,
+            has_begun: false,
         }
+    }
+
+    /// Tells the board's controller when the first bit of a frame arrives.
+    pub(crate) fn tell_beginnings(&mut self) {
+        self.tells_beginnings = true;
     }
 
     /// Refuses a restored time that no run reaches.
@@ -264,6 +277,7 @@ impl Link {
     pub(crate) fn plug(&mut self, now: u64, rate: Option<Rate>) {
         self.rate = rate;
         self.free_ns = self.ns(now);
+        self.has_begun = false;
         for _ in std::mem::take(&mut self.coming) {
             self.to_board.count(Fate::NoLink);
         }
@@ -299,17 +313,31 @@ impl Link {
         Some(start_ns)
     }
 
-    /// Returns the first core cycle at which [`Link::next_arrival`] has a frame to return.
+    /// Returns the first core cycle at which [`Link::next_beginning`] or [`Link::next_arrival`] has a frame to return.
     pub(crate) fn deadline(&self) -> u64 {
-        let first = self.coming.front();
-        first.map_or(u64::MAX, |frame| self.cycle(frame.end_ns))
+        let awaits_beginning = self.tells_beginnings && !self.has_begun;
+        let first = self.coming.front().map(|frame| match awaits_beginning {
+            true => frame.start_ns,
+            false => frame.end_ns,
+        });
+        first.map_or(u64::MAX, |ns| self.cycle(ns))
     }
 
-    /// Takes a frame whose last bit has reached the board by `now`.
+    /// Returns a frame whose first bit has reached the board by `now`, once, if the controller is told about it.
+    pub(crate) fn next_beginning(&mut self, now: u64) -> Option<&Frame> {
+        if !self.tells_beginnings || self.has_begun || self.deadline() > now {
+            return None;
+        }
+        self.has_begun = true;
+        self.coming.front()
+    }
+
+    /// Takes a frame whose last bit has reached the board by `now`. [`Link::next_beginning`] comes first.
     pub(crate) fn next_arrival(&mut self, now: u64) -> Option<Frame> {
         if self.deadline() > now {
             return None;
         }
+        self.has_begun = false;
         self.coming.pop_front()
     }
 
@@ -391,6 +419,28 @@ mod tests {
         assert_eq!(link.next_arrival(1036), None);
         assert_eq!(link.next_arrival(1037).unwrap().bytes.len(), 60);
         assert_eq!(link.deadline(), u64::MAX);
+    }
+
+    #[test]
+    fn a_beginning_is_told_once_and_before_the_arrival() {
+        let mut link = Link::new(1_000_000_000);
+        link.tell_beginnings();
+        link.send(100, vec![0; 60], true, false);
+        link.send(100, vec![0; 60], true, false);
+        for start in [100, 100 + 84 * 80] {
+            assert_eq!(link.deadline(), start);
+            assert_eq!(link.next_beginning(start - 1), None);
+            assert_eq!(link.next_beginning(start).unwrap().start_ns, start);
+            assert_eq!(link.next_beginning(start), None);
+            assert_eq!(link.deadline(), start + 72 * 80);
+            assert_eq!(link.next_arrival(start + 72 * 80 - 1), None);
+            assert!(link.next_arrival(start + 72 * 80).is_some());
+        }
+        link.send(0, vec![0; 60], true, false);
+        assert!(link.next_beginning(u64::MAX - 1).is_some());
+        link.plug(0, Some(Rate::Hundred));
+        assert_eq!(link.send(7, vec![0; 60], true, false), Some(7));
+        assert!(link.next_beginning(7).is_some(), "another frame");
     }
 
     #[test]

@@ -27,7 +27,11 @@ impl SystemBus {
         while let Some(driven) = self.bench.next_pulse(now) {
             self.pulse(driven);
         }
-        while let Some(mut frame) = self.link.next_arrival(now) {
+        loop {
+            self.begin_frame(now);
+            let Some(mut frame) = self.link.next_arrival(now) else {
+                break;
+            };
             let at = self.link.cycle(frame.end_ns);
             let Some(port) = self.network else {
                 self.link.given(frame);
@@ -37,6 +41,17 @@ impl SystemBus {
             frame.fate = device.give_frame(at, &frame.bytes, frame.bad_checksum);
             self.link.given(frame);
             self.settle(at, port);
+        }
+    }
+
+    /// Tells the network controller about a frame whose first bit has arrived, if it wants to know.
+    fn begin_frame(&mut self, now: u64) {
+        let Some(port) = self.network else {
+            return;
+        };
+        if let Some(frame) = self.link.next_beginning(now) {
+            self.slots[port].device.begin_frame(now, frame);
+            self.settle(now, port);
         }
     }
 

@@ -68,7 +68,7 @@ pub struct Memory<'a> {
 }
 
 impl<'a> Memory<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         ram: &'a mut Sdram,
         ram_base: u32,
         now: u64,

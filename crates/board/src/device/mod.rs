@@ -5,14 +5,16 @@
 mod at91;
 pub mod card;
 mod ethernet;
+mod fcs;
 mod flash;
 pub mod parts;
+mod phy;
 mod primecell;
 mod regs;
 mod versatile;
 
 use crate::bus::dma::Memory;
-use crate::link::{Fate, Rate, Sent};
+use crate::link::{Fate, Frame, Rate, Sent};
 use arm::{State, Width};
 use card::Slot;
 
@@ -86,6 +88,15 @@ pub trait Device: State + Duplicate + Send + Sync {
     fn card_slot_mut(&mut self) -> Option<&mut Slot> {
         None
     }
+
+    /// Returns whether the device receives a frame while its bits arrive. Then the bus calls [`Device::begin_frame`].
+    fn takes_beginnings(&self) -> bool {
+        false
+    }
+
+    /// Tells the device that the first bit of a frame arrives. [`Device::give_frame`] follows with the frame's last
+    /// bit, unless the cable is unplugged before.
+    fn begin_frame(&mut self, _now: u64, _frame: &Frame) {}
 
     /// Plugs the network cable in at this rate. Without a rate, unplugs it.
     fn set_cable(&mut self, _now: u64, _rate: Option<Rate>) {}

@@ -4,6 +4,7 @@
 use super::{
     INT_OVERRUN, PACKET, RCR_ALL_MULTICAST, RCR_ENABLE, RCR_PROMISCUOUS, RCR_STRIP_CRC, Smc91c111,
 };
+use crate::device::fcs;
 use crate::link::{Fate, SHORTEST};
 
 /// Longest frame without its checksum, bytes.
@@ -33,7 +34,7 @@ impl Smc91c111 {
             status |= RX_BAD_CRC;
         }
         if self.rcr & RCR_STRIP_CRC == 0 {
-            let crc = !checksum(&frame) ^ u32::from(bad_checksum);
+            let crc = !fcs::remainder(&frame) ^ u32::from(bad_checksum);
             frame.extend(crc.to_le_bytes());
         }
         if frame.len() & 1 != 0 {
@@ -63,21 +64,7 @@ impl Smc91c111 {
 }
 
 /// Returns the number of an address's bit in the multicast table: the six most significant bits of the address's CRC.
-/// [`checksum`] returns these six bits in its least significant bits, in reverse order (data sheet, 8.2).
+/// [`fcs::remainder`] returns these six bits in its least significant bits, in reverse order (data sheet, 8.2).
 fn hash(to: &[u8]) -> u32 {
-    checksum(to).reverse_bits() >> 26
-}
-
-/// Returns the Ethernet checksum before its final inversion. Its least significant bit is first on the wire.
-pub(super) fn checksum(bytes: &[u8]) -> u32 {
-    let step = |crc: u32| {
-        if crc & 1 != 0 {
-            crc >> 1 ^ 0xedb8_8320
-        } else {
-            crc >> 1
-        }
-    };
-    bytes.iter().fold(u32::MAX, |crc, &byte| {
-        (0..8).fold(crc ^ u32::from(byte), |c, _| step(c))
-    })
+    fcs::remainder(to).reverse_bits() >> 26
 }

@@ -396,7 +396,7 @@ fn without_a_checksum_of_the_chips_a_frame_ends_with_the_guests_own() {
     let plain = frame(ME, 60);
     // Ethernet's checksum equals zlib's crc32.
     let mut whole = plain.clone();
-    let crc = super::receive::checksum(&plain);
+    let crc = crate::device::fcs::remainder(&plain);
     whole.extend((!crc).to_le_bytes());
     let mut wrong = whole.clone();
     wrong[63] ^= 1;

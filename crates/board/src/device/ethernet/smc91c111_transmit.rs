@@ -6,9 +6,9 @@
 //! four bytes of the packet as the checksum, even if they are wrong.
 
 use super::TX_SUCCESS;
-use super::receive::checksum;
 use super::{CTL_AUTO_RELEASE, INT_TX_EMPTY, LINK_OK, Smc91c111, TCR_ENABLE, TCR_NO_CRC, TCR_PAD};
 use crate::device::ethernet::smc91c111_memory::CRC;
+use crate::device::fcs;
 use crate::link::{CHECKSUM, SHORTEST, Sent};
 
 /// Bit of the status: the frame was a broadcast.
@@ -45,7 +45,7 @@ impl Smc91c111 {
             bytes.resize(shortest, 0);
         }
         let end_ns = start_ns + self.phy.rate().wire_ns(bytes.len() + appended);
-        let bad_checksum = !appends && !remove_checksum(&mut bytes);
+        let bad_checksum = !appends && !fcs::remove(&mut bytes);
         Sent {
             start_ns,
             end_ns,
@@ -80,10 +80,4 @@ impl Smc91c111 {
         }
         self.start_tx(at);
     }
-}
-
-/// Removes the checksum from the end of a frame. Returns whether it is right.
-fn remove_checksum(frame: &mut Vec<u8>) -> bool {
-    let given = frame.split_off(frame.len().saturating_sub(CHECKSUM));
-    given == (!checksum(frame)).to_le_bytes()
 }
