@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The peripherals of a board: devices, wires between them, and ignored regions.
 
+use super::kernels::{self, MachineKernels};
 use super::reader::{Document, Quantity, Section, SpecError};
 use crate::device::parts;
 use crate::suggest::did_you_mean;
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Size of a page, bytes. Device regions are whole pages.
 pub const PAGE: u32 = 4096;
@@ -78,11 +80,13 @@ const DEVICE_KEYS: [&str; 9] = [
     "source",
     "confidence",
 ];
+/// Keys of `[boot]`, in addition to those of [`kernels`].
+const BOOT_KEYS: [&str; 4] = ["compatible", "kernel_options", "machine_id", "ram_base"];
 /// Keys of an `[[ignored]]` region.
 const IGNORED_KEYS: [&str; 6] = ["name", "base", "size", "reason", "source", "confidence"];
 
 /// The peripherals of a machine file.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Peripherals {
     /// Name in board files.
     pub name: String,
@@ -94,6 +98,8 @@ pub struct Peripherals {
     pub compatible: String,
     /// Options that a kernel needs for this machine and its console.
     pub kernel_options: Vec<String>,
+    /// Kernel, device tree and console of the machine.
+    pub kernels: MachineKernels,
     /// Machine number passed in r1 at boot.
     pub machine_id: u32,
     /// Physical address of the RAM.
@@ -112,6 +118,46 @@ pub struct Peripherals {
     pub ignored: Vec<IgnoredSpec>,
     /// Every number with its origin.
     pub quantities: Vec<Quantity>,
+}
+
+/// Shows every value that belongs to the machine. A board's identity is the hash of this text, and [`MachineKernels`]
+/// changes no machine, so this text leaves it out.
+impl fmt::Debug for Peripherals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Peripherals {
+            name,
+            title,
+            qemu,
+            compatible,
+            kernel_options,
+            kernels: _,
+            machine_id,
+            ram_base,
+            console,
+            probes,
+            network,
+            devices,
+            wires,
+            ignored,
+            quantities,
+        } = self;
+        f.debug_struct("Peripherals")
+            .field("name", name)
+            .field("title", title)
+            .field("qemu", qemu)
+            .field("compatible", compatible)
+            .field("kernel_options", kernel_options)
+            .field("machine_id", machine_id)
+            .field("ram_base", ram_base)
+            .field("console", console)
+            .field("probes", probes)
+            .field("network", network)
+            .field("devices", devices)
+            .field("wires", wires)
+            .field("ignored", ignored)
+            .field("quantities", quantities)
+            .finish()
+    }
 }
 
 impl Peripherals {
@@ -139,10 +185,7 @@ impl Peripherals {
             "name", "title", "console", "probes", "network", "qemu", "boot", "device", "wiring",
             "ignored",
         ])?;
-        let boot = root.section(
-            "boot",
-            &["compatible", "kernel_options", "machine_id", "ram_base"],
-        )?;
+        let boot = root.section("boot", &[&BOOT_KEYS[..], &kernels::KEYS].concat())?;
         let devices = root
             .sections("device", &DEVICE_KEYS)?
             .iter()
@@ -165,6 +208,7 @@ impl Peripherals {
             qemu: root.text("qemu")?,
             compatible: boot.text("compatible")?,
             kernel_options: boot.texts("kernel_options")?,
+            kernels: MachineKernels::read(&boot)?,
             machine_id: boot.integer("machine_id", 0..=0xffff_ffff, "")? as u32,
             ram_base: boot.integer("ram_base", 0..=0xf000_0000, "")? as u32,
             console: by_name("console")?,
