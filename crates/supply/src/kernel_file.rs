@@ -66,7 +66,11 @@ impl KernelFile {
 /// Returns whether a kernel contains one of these names of machines. `image` is the kernel without its compression.
 pub fn knows_machine(image: &[u8], compatible: &[&str]) -> bool {
     let mut texts = image.split(|byte| *byte == 0);
-    texts.any(|text| compatible.iter().any(|name| text.ends_with(name.as_bytes())))
+    texts.any(|text| {
+        compatible
+            .iter()
+            .any(|name| text.ends_with(name.as_bytes()))
+    })
 }
 
 /// Makes a file with the symbols in an Image, and keeps it in the cache. Returns `None` if the Image has no symbols.
@@ -114,7 +118,10 @@ mod tests {
         let zimage = zimage::made(&image());
         let both = [&zimage[..], &tree()].concat();
         let file = KernelFile::of(uimage::made([5, 2, 2, 0], PLACE, &both)).unwrap();
-        assert_eq!((file.place, file.tree.as_ref()), (Some(PLACE), Some(&tree())));
+        assert_eq!(
+            (file.place, file.tree.as_ref()),
+            (Some(PLACE), Some(&tree()))
+        );
         assert_eq!(file.kernel, zimage);
         assert_eq!(file.image(), Some(image()));
     }
@@ -134,13 +141,19 @@ mod tests {
     #[test]
     fn other_files_stay_as_they_are() {
         let file = KernelFile::of(b"text".to_vec()).unwrap();
-        assert_eq!((&file.kernel[..], file.place, file.tree), (&b"text"[..], None, None));
+        assert_eq!(
+            (&file.kernel[..], file.place, file.tree),
+            (&b"text"[..], None, None)
+        );
     }
 
     #[test]
     fn a_kernel_knows_the_machines_that_it_names() {
         let image = b"code\0atmel,at91sam9\0xarm,versatile-pb\0more";
-        assert!(knows_machine(image, &["atmel,at91sam9263ek", "atmel,at91sam9"]));
+        assert!(knows_machine(
+            image,
+            &["atmel,at91sam9263ek", "atmel,at91sam9"]
+        ));
         assert!(knows_machine(image, &["arm,versatile-pb"]));
         assert!(!knows_machine(image, &["atmel,at91rm9200"]));
         assert!(!knows_machine(image, &["atmel,at91"]));

@@ -5,6 +5,10 @@ use super::{Blob, BootError, TEXT_OFFSET};
 
 /// Upper bound of the code before a zImage's compressed part, bytes.
 const LONGEST_HEAD: usize = 64 << 10;
+/// Bytes of the code at the start of a zImage, which selects the address of the kernel.
+const FIRST_CODE: usize = 0x200;
+/// The instruction `mov r4, #0x8000`.
+const MOV_R4_8000: [u8; 4] = 0xe3a0_4902_u32.to_le_bytes();
 /// Magic numbers of the table in a zImage, and of the table's entry with the kernel's size (Linux
 /// arch/arm/boot/compressed/vmlinux.lds.S).
 const TABLE: u32 = 0x4545_4545;
@@ -71,9 +75,9 @@ pub(super) fn kind(kernel: &Blob) -> Result<KernelKind, BootError> {
     }
 }
 
-/// Returns the address to which a zImage unpacks its kernel, if the address is fixed. The address is a word in the
-/// literal pool of the code before the compressed part. It is 0x8000 above a multiple of 16 MB, which is not an ARM
-/// immediate (Linux arch/arm/boot/compressed/head.S, `zreladdr`).
+/// Returns the address to which a zImage unpacks its kernel, if the address is fixed. The code before the compressed
+/// part loads the address into r4 (Linux arch/arm/boot/compressed/head.S, `zreladdr`). 0x8000 is an immediate operand.
+/// Any other address is a word in the code's literal pool, 0x8000 above a multiple of 16 MB.
 pub(super) fn place_of(zimage: &[u8]) -> Option<u32> {
     const MAGICS: [&[u8]; 5] = [
         b"\x1f\x8b\x08",
@@ -82,6 +86,10 @@ pub(super) fn place_of(zimage: &[u8]) -> Option<u32> {
         b"\x89LZO",
         b"\x02\x21\x4c\x18",
     ];
+    let start = zimage[..zimage.len().min(FIRST_CODE)].chunks_exact(4);
+    if start.into_iter().any(|w| w == MOV_R4_8000) {
+        return Some(TEXT_OFFSET);
+    }
     let head = &zimage[..zimage.len().min(LONGEST_HEAD)];
     let packed = |at: &usize| MAGICS.iter().any(|magic| head[*at..].starts_with(magic));
     let end = (0..head.len()).find(packed).unwrap_or(0);

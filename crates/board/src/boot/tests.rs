@@ -351,6 +351,21 @@ fn a_zimage_for_ram_elsewhere_is_refused_with_both_places() {
 }
 
 #[test]
+fn a_zimage_for_ram_at_0_is_refused_where_ram_is_elsewhere() {
+    let mut kernel = zimage(0x6000, 0x6000);
+    let high = with_ram_at(0x2000_0000);
+    assert_eq!(kernel.clone().check_kernel(&high, None), Ok(()));
+    // mov r4, #0x8000
+    kernel.bytes[0xa0..0xa4].copy_from_slice(&0xe3a0_4902_u32.to_le_bytes());
+    assert_eq!(kernel.clone().check_kernel(&spec(), None), Ok(()));
+    let message = kernel.check_kernel(&high, None).unwrap_err().to_string();
+    assert!(
+        message.contains("unpacks its kernel to 0x00008000, but this board's RAM is 0x20000000"),
+        "{message}"
+    );
+}
+
+#[test]
 fn with_mem_all_pieces_lie_in_the_ram_that_the_kernel_uses() {
     let mut small = linux(image());
     small.command_line = "mem=16M".to_owned();

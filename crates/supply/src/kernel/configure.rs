@@ -75,11 +75,19 @@ impl Build<'_> {
 
     /// Makes Linux's own configuration `name`, and applies the fragments to it.
     fn lay_on(&self, name: &str) -> Result<()> {
-        let folder = self.tree.join("arch").join(&self.chosen.spec.build.arch).join("configs");
+        let folder = self
+            .tree
+            .join("arch")
+            .join(&self.chosen.spec.build.arch)
+            .join("configs");
         if !folder.join(name).is_file() {
             let file_name = |path: &std::path::Path| Some(path.file_name()?.to_str()?.to_string());
             let near = did_you_mean(name, &names_in(&folder, file_name));
-            bail!("{}: defconfig: no file {}{near}", self.chosen.name, shown(&folder.join(name)));
+            bail!(
+                "{}: defconfig: no file {}{near}",
+                self.chosen.name,
+                shown(&folder.join(name))
+            );
         }
         logged(self.make().arg(name), &self.log, |_| {})?;
         if self.chosen.fragments.is_empty() {

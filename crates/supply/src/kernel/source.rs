@@ -37,7 +37,11 @@ const LEFT_OUT: &[&str] = &[
 ];
 
 /// Files of the source that no kernel compiles, as in [`LEFT_OUT`]. Linux's own configurations compile all others.
-const LEFT_OUT_OF_WHOLE: &[&str] = &["Documentation/[b-zA-Z]*/*", "tools/perf/*", "tools/testing/*"];
+const LEFT_OUT_OF_WHOLE: &[&str] = &[
+    "Documentation/[b-zA-Z]*/*",
+    "tools/perf/*",
+    "tools/testing/*",
+];
 
 /// Maximum number of trees in the cache, including the new tree. Older trees stay only while they are in use. There is
 /// one tree for each set of patches, and each tree takes 620 MB, or 1.2 GB with all drivers.

@@ -402,7 +402,9 @@ fn check_defconfig(spec: &Spec, name: &str) -> Result<()> {
         );
     }
     if variant.dts.is_some() {
-        bail!("variant.{name}.dts: a kernel with defconfig has Linux's own device trees: remove dts");
+        bail!(
+            "variant.{name}.dts: a kernel with defconfig has Linux's own device trees: remove dts"
+        );
     }
     Ok(())
 }

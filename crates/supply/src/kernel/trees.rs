@@ -57,7 +57,11 @@ pub fn tree_for(dtb: &Path, machine: &ForMachine) -> Result<PathBuf> {
         return Ok(dtb.to_path_buf());
     }
     let Some(wanted) = &machine.dtb else {
-        bail!("{}: the machine {} names none of these device trees", shown(dtb), machine.name);
+        bail!(
+            "{}: the machine {} names none of these device trees",
+            shown(dtb),
+            machine.name
+        );
     };
     // Before Linux 6.5, the device trees of all vendors were in one folder.
     let file = Path::new(wanted).file_name().unwrap_or_default();
@@ -163,7 +167,10 @@ mod tests {
         let text = problem("plain", &at91);
         assert!(text.contains("for \"arm,versatile-pb\", and the board's machine is sam9263-ek"));
         let text = problem("at91-dt+RSEQ=y", &versatile);
-        assert!(text.contains("the machine versatilepb has no device tree for it"), "{text}");
+        assert!(
+            text.contains("the machine versatilepb has no device tree for it"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -179,9 +186,19 @@ mod tests {
         let found = of(Some("microchip/at91sam9263ek.dtb")).unwrap();
         assert_eq!(fs::read(found).unwrap(), b"microchip/at91sam9263ek.dtb");
         assert_eq!(of(Some("microchip/old.dtb")).unwrap(), dtbs.join("old.dtb"));
-        let problem = of(Some("microchip/at91sam9236ek.dtb")).unwrap_err().to_string();
-        assert!(problem.contains("did you mean \"microchip/at91sam9263ek.dtb\"?"), "{problem}");
-        assert!(of(None).unwrap_err().to_string().contains("the machine m names none"));
+        let problem = of(Some("microchip/at91sam9236ek.dtb"))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            problem.contains("did you mean \"microchip/at91sam9263ek.dtb\"?"),
+            "{problem}"
+        );
+        assert!(
+            of(None)
+                .unwrap_err()
+                .to_string()
+                .contains("the machine m names none")
+        );
         assert!(!dtbs.join("microchip/.x.cmd").exists());
         let one = dtbs.join("old.dtb");
         assert_eq!(tree_for(&one, &machine("m", "c", None)).unwrap(), one);

@@ -160,7 +160,9 @@ pub fn find(image: &[u8]) -> Option<Vec<Symbol>> {
         let addresses = places(image, &names, &tokens)?;
         let symbols = addresses.into_iter().zip(&names.names);
         let symbols = symbols.map(|(address, name)| {
-            let text = name.iter().flat_map(|token| tokens.texts[usize::from(*token)]);
+            let text = name
+                .iter()
+                .flat_map(|token| tokens.texts[usize::from(*token)]);
             let text: Vec<u8> = text.copied().collect();
             let (kind, name) = text.split_first()?;
             Some(Symbol {

@@ -38,7 +38,11 @@ pub fn image(symbols: &[(u32, &str)], order: Order) -> Vec<u8> {
         if n.is_multiple_of(STEP) {
             markers.push((image.len() - start) as u32);
         }
-        let name: Vec<u8> = name.replace("irq_", "\u{ff}").chars().map(|c| c as u8).collect();
+        let name: Vec<u8> = name
+            .replace("irq_", "\u{ff}")
+            .chars()
+            .map(|c| c as u8)
+            .collect();
         match name.len() {
             long @ 0x80.. => image.extend([long as u8 | 0x80, (long >> 7) as u8]),
             short => image.push(short as u8),
@@ -79,16 +83,25 @@ fn the_table_is_found_in_each_order() {
     for order in [Order::AddressesLast, Order::AddressesFirst, Order::Absolute] {
         let found = find(&image(&symbols, order)).expect("a table");
         assert_eq!(found.len(), symbols.len());
-        let texts = found.iter().map(|s| format!("{}{}", char::from(s.kind), s.name));
+        let texts = found
+            .iter()
+            .map(|s| format!("{}{}", char::from(s.kind), s.name));
         let pairs: Vec<(u32, String)> = found.iter().map(|s| s.address).zip(texts).collect();
-        let pairs: Vec<(u32, &str)> = pairs.iter().map(|(at, text)| (*at, text.as_str())).collect();
+        let pairs: Vec<(u32, &str)> = pairs
+            .iter()
+            .map(|(at, text)| (*at, text.as_str()))
+            .collect();
         assert_eq!(pairs, symbols);
     }
 }
 
 #[test]
 fn no_damage_to_a_table_panics() {
-    let symbols = [(0xc010_0000, "Tone"), (0xc010_0010, "ttwo"), (0xc010_0020, "Dthree")];
+    let symbols = [
+        (0xc010_0000, "Tone"),
+        (0xc010_0010, "ttwo"),
+        (0xc010_0020, "Dthree"),
+    ];
     for order in [Order::AddressesLast, Order::AddressesFirst] {
         let image = image(&symbols, order);
         assert_eq!(find(&image).map(|found| found.len()), Some(3));

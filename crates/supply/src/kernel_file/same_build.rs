@@ -21,7 +21,10 @@ fn id(image: &[u8]) -> Option<&[u8]> {
 }
 
 fn hex(id: &[u8]) -> String {
-    id.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+    id.iter()
+        .take(6)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// Fails when `vmlinux` has no symbols, or is not from the build of this kernel. `image` is an Image or a vmlinux. The
@@ -34,24 +37,32 @@ pub fn check(vmlinux: &Path, image: &[u8]) -> Result<(), String> {
         return Err(format!("is for {:?}, not for ARM", elf.architecture()));
     }
     if !elf.symbols().any(|symbol| symbol.is_definition()) {
-        return Err("has no symbols: give the vmlinux at the top of the build, not a stripped one".into());
+        return Err(
+            "has no symbols: give the vmlinux at the top of the build, not a stripped one".into(),
+        );
     }
     let kernel = object::File::parse(image).ok();
-    let in_kernel = kernel.as_ref().map(|kernel| kernel.build_id().ok().flatten());
+    let in_kernel = kernel
+        .as_ref()
+        .map(|kernel| kernel.build_id().ok().flatten());
     let theirs = in_kernel.unwrap_or_else(|| id(image));
     let ours = elf.build_id().ok().flatten();
     let same = match (ours, theirs) {
         (Some(ours), Some(theirs)) if ours == theirs => return Ok(()),
         (Some(ours), Some(theirs)) => {
             let (ours, theirs) = (hex(ours), hex(theirs));
-            return Err(format!("is of another build: its build ID begins {ours}, the kernel's {theirs}"));
+            return Err(format!(
+                "is of another build: its build ID begins {ours}, the kernel's {theirs}"
+            ));
         }
         _ => code(&elf, kernel.as_ref(), image),
     };
     match same {
         Some(true) => Ok(()),
         Some(false) => Err("is of another build: its code differs from the kernel's".into()),
-        None => Err(format!("has no {CODE} that can be compared with the kernel's")),
+        None => Err(format!(
+            "has no {CODE} that can be compared with the kernel's"
+        )),
     }
 }
 
@@ -91,7 +102,10 @@ mod tests {
         let mut other = image.clone();
         other[77] ^= 1;
         let problem = check(&path, &other).unwrap_err();
-        assert_eq!(problem, "is of another build: its code differs from the kernel's");
+        assert_eq!(
+            problem,
+            "is of another build: its code differs from the kernel's"
+        );
         assert!(check(&path, &image[..100]).is_err());
         std::fs::write(&path, b"text").unwrap();
         let problem = check(&path, &image).unwrap_err();

@@ -82,16 +82,40 @@ pub fn of(image: &[u8], symbols: &[Symbol]) -> Option<Vec<u8>> {
         [2, 0, 0, table_at, of_table, 4, 1, 4, 16],
         [3, 0, 0, names_at, of_names, 0, 0, 1, 0],
         [3, 0, 0, texts_at, NAMES.len() as u32, 0, 0, 1, 0],
-        [1, 0, base + processors_at, image_at + processors_at, processors, 0, 0, 4, 0],
+        [
+            1,
+            0,
+            base + processors_at,
+            image_at + processors_at,
+            processors,
+            0,
+            0,
+            4,
+            0,
+        ],
     ];
     let mut file = b"\x7fELF\x01\x01\x01".to_vec();
     file.resize(16, 0);
     // An executable for ARM with EABI version 5. Section 5 has the sections' names.
-    let words = [0x28_0002, 1, base, 0, HEADER, 0x0500_0000, HEADER, SECTION << 16, 5 << 16 | SECTIONS];
-    words.iter().for_each(|word| file.extend(u32::to_le_bytes(*word)));
+    let words = [
+        0x28_0002,
+        1,
+        base,
+        0,
+        HEADER,
+        0x0500_0000,
+        HEADER,
+        SECTION << 16,
+        5 << 16 | SECTIONS,
+    ];
+    words
+        .iter()
+        .for_each(|word| file.extend(u32::to_le_bytes(*word)));
     for (name, section) in NAME_PLACES.iter().zip(sections) {
         file.extend(name.to_le_bytes());
-        section.iter().for_each(|word| file.extend(word.to_le_bytes()));
+        section
+            .iter()
+            .for_each(|word| file.extend(word.to_le_bytes()));
     }
     file.extend(image);
     file.resize(table_at as usize, 0);
@@ -141,7 +165,10 @@ mod tests {
 
     #[test]
     fn without_the_first_symbol_the_image_begins_behind_the_page_tables() {
-        assert_eq!(base(&[symbol(0xc010_0000, b'T', "_stext")]), Some(0xc000_8000));
+        assert_eq!(
+            base(&[symbol(0xc010_0000, b'T', "_stext")]),
+            Some(0xc000_8000)
+        );
         assert_eq!(base(&[]), None);
         assert_eq!(of(&[0; 16], &[symbol(u32::MAX, b'T', "_text")]), None);
     }

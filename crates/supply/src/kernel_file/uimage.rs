@@ -95,7 +95,9 @@ fn checked(bytes: &[u8]) -> Result<Uimage<'_>, String> {
     }
     if processor != ARM {
         let other = named(&PROCESSORS, processor, "processor");
-        return Err(format!("is a U-Boot image for {other} ({name}), not for ARM"));
+        return Err(format!(
+            "is a U-Boot image for {other} ({name}), not for ARM"
+        ));
     }
     if system != LINUX {
         return Err(format!(

@@ -42,7 +42,9 @@ pub fn split(mut bytes: Vec<u8>) -> Result<(Vec<u8>, Option<Vec<u8>>), String> {
     let Some((size, behind)) = behind.filter(|(_, behind)| behind.starts_with(&TREE)) else {
         return Ok((bytes, None));
     };
-    let whole = behind.get(4..8).and_then(|word| word.first_chunk().copied());
+    let whole = behind
+        .get(4..8)
+        .and_then(|word| word.first_chunk().copied());
     let whole = whole.map_or(8, u32::from_be_bytes) as usize;
     let Some(tree) = behind.get(..whole) else {
         return Err(format!(
@@ -58,7 +60,9 @@ pub fn split(mut bytes: Vec<u8>) -> Result<(Vec<u8>, Option<Vec<u8>>), String> {
 /// Unpacks gzip's format. Returns `None` if the bytes are damaged, cut short or too large.
 pub fn gunzip(packed: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    let read = GzDecoder::new(packed).take(LARGEST + 1).read_to_end(&mut bytes);
+    let read = GzDecoder::new(packed)
+        .take(LARGEST + 1)
+        .read_to_end(&mut bytes);
     (read.ok()? as u64 <= LARGEST).then_some(bytes)
 }
 
@@ -124,6 +128,9 @@ mod tests {
             "the device tree behind the zImage is cut short: 30 bytes of 40"
         );
         assert!(with(&tree[..4]).unwrap_err().contains("4 bytes of 8"));
-        assert_eq!(split(b"no kernel".to_vec()), Ok((b"no kernel".to_vec(), None)));
+        assert_eq!(
+            split(b"no kernel".to_vec()),
+            Ok((b"no kernel".to_vec(), None))
+        );
     }
 }
