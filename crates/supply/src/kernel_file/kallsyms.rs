@@ -177,4 +177,4 @@ pub fn find(image: &[u8]) -> Option<Vec<Symbol>> {
 
 #[cfg(test)]
 #[path = "kallsyms_tests.rs"]
-pub mod tests;
+mod tests;

@@ -5,7 +5,7 @@ use super::*;
 
 /// Order of a table's parts.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+enum Order {
     /// From Linux 6.4 on.
     AddressesLast,
     /// Before Linux 6.2.
@@ -15,7 +15,7 @@ pub enum Order {
 }
 
 /// Makes an Image with code, a table, and more bytes. The token `0xff` stands for `irq_`.
-pub fn image(symbols: &[(u32, &str)], order: Order) -> Vec<u8> {
+fn image(symbols: &[(u32, &str)], order: Order) -> Vec<u8> {
     let word = |image: &mut Vec<u8>, word: u32| {
         image.resize(image.len().next_multiple_of(4), 0);
         image.extend(word.to_le_bytes());

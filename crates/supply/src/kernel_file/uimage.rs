@@ -131,7 +131,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 /// Returns the checksum of IEEE 802.3, which U-Boot uses.
-pub fn crc32(bytes: &[u8]) -> u32 {
+fn crc32(bytes: &[u8]) -> u32 {
     let mut crc = flate2::Crc::new();
     crc.update(bytes);
     crc.sum()
