@@ -21,6 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .map_or("console=ttyAMA0 earlycon=pl011,0x101f1000", |c| c);
     let boot = Boot::Linux(LinuxBoot {
         kernel: Blob::read(Path::new(kernel))?,
+        place: None,
         dtb: Blob::read(Path::new(dtb))?,
         initrd: if initrd == "-" {
             None

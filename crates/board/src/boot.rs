@@ -3,10 +3,11 @@
 //! Documentation/arch/arm/booting.rst).
 //!
 //! A raw Image goes to 0x8000, a vmlinux to the addresses of its segments, and a zImage above the kernel that it
-//! unpacks. Device tree and RAM disk follow. No code runs before the kernel, so caches and MMU are off. The loader
+//! unpacks. A kernel from a U-Boot image goes to the address in that image. Device tree and RAM disk follow. No code runs before the kernel, so caches and MMU are off. The loader
 //! refuses files that do not fit the board: a device tree of another machine, and a zImage whose kernel is linked at an
 //! address outside the RAM.
 
+mod kernel;
 mod pieces;
 mod usable;
 
@@ -15,6 +16,7 @@ use crate::elf::Elf;
 use crate::fdt::{Node, Tree};
 use crate::memory::Sdram;
 use crate::spec::{BoardSpec, Peripherals};
+use kernel::{KernelKind, kind, place_of, unpacked_bytes};
 use pieces::{Piece, check_places, place};
 use std::io::Read as _;
 use std::path::Path;
@@ -28,8 +30,6 @@ const HIGH: u32 = 24 << 20;
 /// Name of the kernel's command line in messages.
 const COMMAND_LINE: &str = "the kernel's command line";
 const ALIGN: u32 = 0x1_0000;
-/// Upper bound of the code before a zImage's compressed part, bytes.
-const LONGEST_HEAD: usize = 64 << 10;
 
 /// A mistake in the files or options of a boot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -81,17 +81,20 @@ impl Blob {
         }
     }
 
-    /// Checks that the file is a kernel for this board, as far as its contents show.
+    /// Checks that the file is a kernel for this board, as far as its contents show. `place` has the addresses that a
+    /// U-Boot image gives the kernel.
     ///
     /// # Errors Fails when the file is not such a kernel. The message says what the file is instead, or to which
     /// address it unpacks its kernel.
-    pub fn check_kernel(self, spec: &BoardSpec) -> Result<(), BootError> {
+    pub fn check_kernel(self, spec: &BoardSpec, place: Option<Place>) -> Result<(), BootError> {
         let kernel = self;
         let linux = LinuxBoot {
             kernel,
+            place,
             ..LinuxBoot::default()
         };
-        linux.kernel_pieces(spec, spec.ram_bytes).map(|_| ())
+        let (pieces, _) = linux.kernel_pieces(spec, spec.ram_bytes)?;
+        check_places(spec, spec.ram_bytes, &pieces)
     }
 
     /// Checks that the file is a device tree of this machine.
@@ -125,11 +128,22 @@ pub struct Override {
     pub value: u32,
 }
 
+/// Addresses that a U-Boot image gives its kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Physical address of the kernel's first byte.
+    pub load: u32,
+    /// Physical address of the kernel's first instruction.
+    pub entry: u32,
+}
+
 /// A Linux kernel with its device tree, RAM disk and command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinuxBoot {
     /// zImage, raw Image or vmlinux.
     pub kernel: Blob,
+    /// Addresses of a zImage or raw Image. `None` if the boot loader selects them.
+    pub place: Option<Place>,
     /// Device tree.
     pub dtb: Blob,
     /// Initial RAM disk.
@@ -252,7 +266,8 @@ impl LinuxBoot {
             .iter()
             .map(|p| p.base.saturating_add(p.size))
             .max()
-            .unwrap_or(base);
+            .unwrap_or(base)
+            .max(self.unpacked_end(base));
         let dtb_at = kernel_end
             .max(base + high(ram_bytes))
             .next_multiple_of(ALIGN);
@@ -298,6 +313,7 @@ impl LinuxBoot {
             size: (kernel.bytes.len() as u32).saturating_add(extra),
         };
         match kind(kernel)? {
+            KernelKind::Zimage | KernelKind::Image if self.place.is_some() => self.placed(spec),
             KernelKind::Elf => {
                 let elf = Elf::parse(&kernel.bytes).map_err(|problem| kernel.error(problem))?;
                 // A vmlinux is linked at virtual addresses. Its first segment starts a few pages after PAGE_OFFSET,
@@ -317,6 +333,53 @@ impl LinuxBoot {
             }
             KernelKind::Image => Ok((vec![piece(ram + TEXT_OFFSET, IMAGE_BSS)], ram + TEXT_OFFSET)),
         }
+    }
+
+    /// Returns the kernel at the addresses that a U-Boot image gives.
+    fn placed(&self, spec: &BoardSpec) -> Result<(Vec<Piece<'_>>, u32), BootError> {
+        let kernel = &self.kernel;
+        let size = kernel.bytes.len() as u64;
+        let Place { load, entry } = self.place.unwrap_or(Place { load: 0, entry: 0 });
+        let (from, to) = (u64::from(load), u64::from(load) + size);
+        if !(from..to).contains(&u64::from(entry)) {
+            return Err(kernel.error(format!(
+                "the U-Boot image starts its kernel at {entry:#010x}, outside of the kernel at {from:#010x} to {to:#010x}"
+            )));
+        }
+        let base = u64::from(spec.peripherals.ram_base);
+        let end = base + u64::from(spec.ram_bytes);
+        if from < base || to > end {
+            return Err(kernel.error(format!(
+                "the U-Boot image loads its kernel to {from:#010x}, but this board's RAM is {base:#010x} to \
+                 {end:#010x}: make the image with mkimage -a {:#x}",
+                base + u64::from(TEXT_OFFSET)
+            )));
+        }
+        let extra = match kind(kernel)? {
+            KernelKind::Zimage => {
+                self.check_place(spec)?;
+                1 << 20
+            }
+            _ => IMAGE_BSS,
+        };
+        let piece = Piece {
+            name: kernel.name.clone(),
+            base: load,
+            bytes: &kernel.bytes,
+            size: (kernel.bytes.len() as u32).saturating_add(extra),
+        };
+        Ok((vec![piece], entry))
+    }
+
+    /// Returns the end of the RAM that a zImage at a given place needs. A zImage that lies where its kernel goes first
+    /// moves itself behind that kernel.
+    fn unpacked_end(&self, ram_base: u32) -> u32 {
+        let unpacked = self.place.and_then(|_| unpacked_bytes(&self.kernel.bytes));
+        unpacked.map_or(ram_base, |unpacked| {
+            let own = self.kernel.bytes.len() as u32;
+            let above = TEXT_OFFSET.saturating_add(unpacked).saturating_add(own);
+            ram_base.saturating_add(above).saturating_add(1 << 20)
+        })
     }
 
     /// Checks the address to which a zImage unpacks its kernel: it must be in this board's RAM. A zImage without a
@@ -351,8 +414,9 @@ impl LinuxBoot {
             return Ok(());
         }
         Err(self.dtb.error(format!(
-            "the device tree is for {other:?}, but this board has the peripherals of \"{own}\", not \
-             those of its chip: use a device tree for \"{own}\""
+            "the device tree is for {other:?}, but the board's machine is {} ({own:?}): use a device tree for \
+             {own:?}",
+            machine.name
         )))
     }
 
@@ -397,88 +461,6 @@ fn memory_node(root: &mut Node) -> &mut Node {
 
 fn high(ram_bytes: u32) -> u32 {
     HIGH.min(ram_bytes / 2)
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum KernelKind {
-    Zimage,
-    Image,
-    Elf,
-}
-
-/// Recognises a kernel by its first bytes. Refuses files that are known to be something else.
-fn kind(kernel: &Blob) -> Result<KernelKind, BootError> {
-    let b = &kernel.bytes;
-    let word = |at: usize| {
-        b.get(at..at + 4)
-            .map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]))
-    };
-    let other = [
-        (
-            b.starts_with(&[0x1f, 0x8b]),
-            "is compressed with gzip: unpack it first",
-        ),
-        (
-            b.starts_with(b"\xfd7zXZ"),
-            "is compressed with xz: unpack it first",
-        ),
-        (
-            b.starts_with(&[0x27, 0x05, 0x19, 0x56]),
-            "is a U-Boot image: extract the zImage from it",
-        ),
-        (
-            b.starts_with(&[0xd0, 0x0d, 0xfe, 0xed]),
-            "is a device tree, not a kernel",
-        ),
-        (
-            word(0x202) == Some(0x5372_6448),
-            "is a kernel for x86, not for ARM",
-        ),
-        (
-            word(0x38) == Some(0x644d_5241),
-            "is a kernel for 64-bit ARM, not for ARMv5",
-        ),
-    ];
-    if b.starts_with(b"\x7fELF") {
-        return Ok(KernelKind::Elf);
-    }
-    if let Some((_, what)) = other.iter().find(|o| o.0) {
-        return Err(kernel.error(*what));
-    }
-    if word(0x24) == Some(0x016f_2818) {
-        let size = word(0x2c)
-            .unwrap_or(0)
-            .wrapping_sub(word(0x28).unwrap_or(0)) as usize;
-        if size > b.len() {
-            let problem = format!("the zImage is cut short: {} bytes of {size}", b.len());
-            return Err(kernel.error(problem));
-        }
-        return Ok(KernelKind::Zimage);
-    }
-    // A raw Image begins with an unconditional instruction.
-    match word(0) {
-        Some(first) if first >> 28 == 0xe && b.len() > 0x1000 => Ok(KernelKind::Image),
-        _ => Err(kernel.error("is not an ARM kernel: neither zImage nor Image nor ELF")),
-    }
-}
-
-/// Returns the address to which a zImage unpacks its kernel, if the address is fixed. The address is a word in the
-/// literal pool of the code before the compressed part. It is 0x8000 above a multiple of 16 MB, which is not an ARM
-/// immediate (Linux arch/arm/boot/compressed/head.S, `zreladdr`).
-fn place_of(zimage: &[u8]) -> Option<u32> {
-    const MAGICS: [&[u8]; 5] = [
-        b"\x1f\x8b\x08",
-        b"\xfd7zXZ",
-        b"\x5d\0\0",
-        b"\x89LZO",
-        b"\x02\x21\x4c\x18",
-    ];
-    let head = &zimage[..zimage.len().min(LONGEST_HEAD)];
-    let packed = |at: &usize| MAGICS.iter().any(|magic| head[*at..].starts_with(magic));
-    let end = (0..head.len()).find(packed).unwrap_or(0);
-    let words = head[..end].chunks_exact(4);
-    let mut words = words.map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]));
-    words.find(|word| word & 0x00ff_ffff == TEXT_OFFSET && *word != TEXT_OFFSET)
 }
 
 #[cfg(test)]

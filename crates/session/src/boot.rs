@@ -7,23 +7,25 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use arm::Victims;
 use board::BoardSpec;
-use board::boot::{Blob, Boot, LinuxBoot};
+use board::boot::{Blob, Boot, LinuxBoot, Place};
 
 use crate::engine;
 use crate::memory::{self, KernelTraits};
+use crate::user_kernel::UserKernel;
 use crate::{cores, root_fs};
 use base::boards;
 use base::paths::shown;
 use base::suggest::did_you_mean;
 use supply::added::{self, Added};
 use supply::image::Programs;
-use supply::kernel::{self, Kernel, Request};
+use supply::kernel::{self, ForMachine, Kernel, Request};
 use supply::mutant::{self, Mutant};
 use supply::package::Packages;
-use supply::symbols::vmlinux_of;
 
-/// Default command line of the kernel.
-pub const CMDLINE: &str = "console=ttyAMA0,115200 quiet loglevel=4";
+/// Words of the default command line of the kernel, after the console.
+const QUIET: &str = "quiet loglevel=4";
+/// Rate of the console, in baud.
+const BAUD: u32 = 115_200;
 
 /// Longest command line of a kernel for ARM, in bytes without the final zero (COMMAND_LINE_SIZE of Linux
 /// arch/arm/include/uapi/asm/setup.h).
@@ -41,6 +43,8 @@ pub struct Recipe {
     pub files: Option<KernelFiles>,
     /// Device tree instead of the kernel's own. A kernel given by path needs a device tree.
     pub dtb: Option<PathBuf>,
+    /// Kernel with symbols, for a kernel given by path.
+    pub vmlinux: Option<PathBuf>,
     /// Source tree to build the kernel from.
     pub linux: Option<PathBuf>,
     /// Configuration for the tree in `linux`, instead of the named kernel's configuration.
@@ -55,7 +59,7 @@ pub struct Recipe {
     pub packages: Vec<String>,
     /// Content of [`added::STDIN`]. A guest command reads it as standard input.
     pub stdin: Option<Vec<u8>>,
-    /// Kernel command line instead of [`CMDLINE`].
+    /// Kernel command line instead of the default one, [`default_words`].
     pub words: Option<String>,
     /// Text to append to the kernel command line.
     pub append: String,
@@ -68,7 +72,11 @@ pub struct Recipe {
 pub struct KernelFiles {
     /// zImage, Image or vmlinux.
     pub image: PathBuf,
-    /// Device tree.
+    /// The kernel in the cache, if `image` also contains something else.
+    pub part: Option<PathBuf>,
+    /// Addresses of the kernel, if `image` is a U-Boot image.
+    pub place: Option<Place>,
+    /// Device tree, or the folder of the device trees among which the machine selects one.
     pub dtb: PathBuf,
     /// Kernel with symbols, if it is known.
     pub vmlinux: Option<PathBuf>,
@@ -106,13 +114,14 @@ impl Recipe {
 
     /// Returns the kernel's command line. The recipe's words follow those of `files`. If an option has several values,
     /// Linux uses the last one, so the user's words come last.
-    pub fn command_line(&self, files: &KernelFiles) -> String {
+    pub fn command_line(&self, files: &KernelFiles, board: &BoardSpec) -> String {
         let panic = if self.reset_on_panic {
             RESET_ON_PANIC
         } else {
             ""
         };
-        let words = self.words.as_deref().unwrap_or(CMDLINE);
+        let own = default_words(board);
+        let words = self.words.as_deref().unwrap_or(&own);
         let all = [files.command_line.as_str(), words, panic, &self.append];
         let words: Vec<&str> = all.into_iter().flat_map(str::split_whitespace).collect();
         words.join(" ")
@@ -126,7 +135,7 @@ impl Recipe {
             [] => None,
             names => Some(Packages::get(names)?),
         };
-        let files = self.files()?;
+        let files = self.files(board)?;
         cores::check(files.vmlinux.as_deref(), core)?;
         let kernel = KernelTraits::of(files.vmlinux.as_deref());
         let flat = kernel.is_some_and(|kernel| kernel.flat);
@@ -143,29 +152,33 @@ impl Recipe {
                 root.cpio
             }
         };
-        let mut linux = self.read(&files, &root)?;
+        let mut linux = self.read(&files, &root, board)?;
         let own = self.add_to(&mut linux, &added, (kernel.as_ref(), board))?;
         memory::fit(&mut linux, kernel.as_ref(), board, (own, &added))?;
         Ok(Prepared { linux, files })
     }
 
     /// Reads the files, and appends the kernel's modules to the root file system.
-    fn read(&self, files: &KernelFiles, root: &Path) -> Result<LinuxBoot> {
+    fn read(&self, files: &KernelFiles, root: &Path, board: &BoardSpec) -> Result<LinuxBoot> {
         let mut initrd = Blob::read(root)?;
         if let Some(modules) = &files.modules {
             append(&mut initrd.bytes, &Blob::read(modules)?.bytes);
         }
         Ok(LinuxBoot {
-            kernel: Blob::read(&files.image)?,
+            kernel: Blob {
+                name: files.image.display().to_string(),
+                ..Blob::read(files.part.as_ref().unwrap_or(&files.image))?
+            },
+            place: files.place,
             dtb: Blob::read(&files.dtb)?,
             initrd: Some(initrd),
-            command_line: self.checked_command_line(files)?,
+            command_line: self.checked_command_line(files, board)?,
             overrides: Vec::new(),
         })
     }
 
-    fn checked_command_line(&self, files: &KernelFiles) -> Result<String> {
-        let line = self.command_line(files);
+    fn checked_command_line(&self, files: &KernelFiles, board: &BoardSpec) -> Result<String> {
+        let line = self.command_line(files, board);
         if line.len() > LONGEST_COMMAND_LINE {
             bail!(
                 "the kernel's command line has {} bytes, more than the {LONGEST_COMMAND_LINE} that the kernel reads",
@@ -195,34 +208,53 @@ impl Recipe {
         Ok(own)
     }
 
-    fn files(&self) -> Result<KernelFiles> {
-        if let Some(files) = &self.files {
-            return Ok(files.clone());
+    fn files(&self, board: &BoardSpec) -> Result<KernelFiles> {
+        let dtb = self.dtb.as_deref();
+        if self.files.is_none() && is_path(&self.kernel) {
+            let kernel = UserKernel::open(&self.kernel, dtb, board)?;
+            return kernel.files(dtb, self.vmlinux.as_deref());
         }
-        if is_path(&self.kernel) {
-            let Some(dtb) = &self.dtb else {
-                bail!(
-                    "--kernel {}: a kernel given by path needs --dtb FILE",
-                    self.kernel
-                );
-            };
-            let image = PathBuf::from(&self.kernel);
-            return Ok(KernelFiles {
-                vmlinux: vmlinux_of(&image),
-                ..KernelFiles::bare(&image, dtb)
-            });
-        }
-        let built = kernel::build(&Request {
-            name: self.kernel.clone(),
-            linux_dir: self.linux.clone(),
-            config: self.config.clone(),
-            ..Request::default()
-        })?;
-        let own = KernelFiles::from(&built);
-        Ok(KernelFiles {
-            dtb: self.dtb.clone().unwrap_or(own.dtb),
-            ..own
-        })
+        let machine = for_machine(board);
+        let own = match &self.files {
+            Some(files) => files.clone(),
+            None => KernelFiles::from(&kernel::build(&Request {
+                name: self.kernel.clone(),
+                linux_dir: self.linux.clone(),
+                config: self.config.clone(),
+                machine: Some(machine.clone()),
+                ..Request::default()
+            })?),
+        };
+        let dtb = match dtb {
+            Some(dtb) => dtb.to_path_buf(),
+            None => kernel::tree_for(&own.dtb, &machine)?,
+        };
+        Ok(KernelFiles { dtb, ..own })
+    }
+}
+
+/// Returns the kernel's default command line on a board, without the words of the kernel.
+pub fn default_words(board: &BoardSpec) -> String {
+    let tty = &board.peripherals.kernels.tty;
+    format!("console={tty},{BAUD} {QUIET}")
+}
+
+/// Returns what a kernel needs to know about a board's machine.
+pub fn for_machine(board: &BoardSpec) -> ForMachine {
+    let machine = &board.peripherals;
+    ForMachine {
+        name: machine.name.clone(),
+        compatible: machine.compatible.clone(),
+        kernel_options: machine.kernel_options.clone(),
+        dtb: machine.kernels.dtb.clone(),
+    }
+}
+
+/// Returns the name of the kernel that a board boots if the user names none.
+pub fn default_kernel(board: &BoardSpec) -> Result<String> {
+    match &board.peripherals.kernels.kernel {
+        Some(name) => Ok(name.clone()),
+        None => kernel::default_for(board.core.core),
     }
 }
 
@@ -230,6 +262,8 @@ impl From<&Kernel> for KernelFiles {
     fn from(kernel: &Kernel) -> KernelFiles {
         KernelFiles {
             image: kernel.image.clone(),
+            part: None,
+            place: None,
             dtb: kernel.dtb.clone(),
             vmlinux: Some(kernel.vmlinux.clone()),
             command_line: kernel.command_line.clone(),
@@ -243,6 +277,8 @@ impl KernelFiles {
     pub fn bare(image: &Path, dtb: &Path) -> KernelFiles {
         KernelFiles {
             image: image.to_path_buf(),
+            part: None,
+            place: None,
             dtb: dtb.to_path_buf(),
             vmlinux: None,
             command_line: String::new(),

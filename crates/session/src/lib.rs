@@ -19,6 +19,7 @@ pub mod session;
 pub mod snapshot;
 pub mod target;
 pub mod trial;
+mod user_kernel;
 pub mod watchdog;
 
 /// Name of the simulator: a hash of all sources that a result depends on.

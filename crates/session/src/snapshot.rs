@@ -121,6 +121,7 @@ impl Snapshots {
 pub fn name(spec: &BoardSpec, boot: &Boot) -> Option<String> {
     let Boot::Linux(LinuxBoot {
         kernel,
+        place,
         dtb,
         initrd,
         command_line,
@@ -133,6 +134,9 @@ pub fn name(spec: &BoardSpec, boot: &Boot) -> Option<String> {
     inputs.add("simulator", crate::SIMULATOR.as_bytes());
     inputs.add("board", spec.identity().as_bytes());
     inputs.add("kernel", &kernel.bytes);
+    if let Some(place) = place {
+        inputs.add("place", format!("{place:?}").as_bytes());
+    }
     inputs.add("device tree", &dtb.bytes);
     let initrd = initrd.as_ref().map(|Blob { bytes, .. }| bytes.as_slice());
     inputs.add("initrd", initrd.unwrap_or_default());

@@ -2,6 +2,7 @@
 //! Tests with good and bad snapshot files.
 
 use super::*;
+use board::boot::Place;
 use std::cell::RefCell;
 use std::time::Duration;
 
@@ -168,6 +169,7 @@ fn every_input_changes_the_name() {
     };
     let linux = LinuxBoot {
         kernel: blob("kernel"),
+        place: None,
         dtb: blob("dtb"),
         initrd: Some(blob("root")),
         command_line: "quiet".into(),
@@ -180,6 +182,12 @@ fn every_input_changes_the_name() {
     let mut names = vec![named(&spec, &linux), named(&seeded, &linux)];
     for change in [
         |linux: &mut LinuxBoot| linux.kernel.bytes.push(0),
+        |linux: &mut LinuxBoot| {
+            linux.place = Some(Place {
+                load: 0x8000,
+                entry: 0x8000,
+            });
+        },
         |linux: &mut LinuxBoot| linux.dtb.bytes.push(0),
         |linux: &mut LinuxBoot| linux.initrd = None,
         |linux: &mut LinuxBoot| linux.command_line.push('x'),

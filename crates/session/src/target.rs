@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Options of board and kernel, shared by all commands that boot a board.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use board::boot::{Blob, BootError};
@@ -9,6 +9,7 @@ use board::spec::{self, BoardSpec, Change};
 
 use crate::boot::{self, Prepared, Recipe, is_path};
 use crate::root_fs;
+use crate::user_kernel::UserKernel;
 use base::suggest::repeated;
 use base::{boards, shell, standard_input};
 use results::runs::markers::Typed;
@@ -31,7 +32,7 @@ pub struct Target {
     /// Change a number of the board by its key, like caches.dcache_bytes=32K (`warmswitch list keys`)
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
     pub set: Vec<Change>,
-    /// Name of a kernel, or path to a zImage, Image or vmlinux [default: the kernel for the board's core, see
+    /// Name of a kernel, or path to a zImage, Image, vmlinux or U-Boot image [default: the kernel for the board, see
     /// `warmswitch list boards`]
     #[arg(long, value_name = "KERNEL")]
     kernel: Option<String>,
@@ -41,9 +42,14 @@ pub struct Target {
     /// With --linux: .config or defconfig to use, instead of the kernel's own fragments
     #[arg(long, value_name = "FILE", requires = "linux")]
     pub config: Option<PathBuf>,
-    /// Device tree instead of the kernel's own; required for a kernel given by path
+    /// Device tree instead of the kernel's own; required for a kernel given by path, unless the device tree is behind
+    /// the zImage
     #[arg(long, value_name = "FILE")]
     pub dtb: Option<PathBuf>,
+    /// For a kernel given by path, the vmlinux of the same build, which names the kernel's functions [default: the
+    /// vmlinux beside the kernel, or the kernel's own table of symbols]
+    #[arg(long, value_name = "FILE", requires = "kernel")]
+    pub vmlinux: Option<PathBuf>,
     /// Root file system instead of ours: a cpio archive, which may be compressed
     #[arg(long, value_name = "FILE")]
     pub initrd: Option<PathBuf>,
@@ -105,13 +111,12 @@ impl Target {
             kernel::check_name(name)?;
         } else if self.linux.is_some() {
             bail!("--linux: --kernel {name} is already built; give the name of a kernel to build");
-        } else if self.dtb.is_none() {
-            bail!("--kernel {name}: a kernel given by path needs --dtb FILE");
         }
         let files = [
             ("linux", &self.linux),
             ("config", &self.config),
             ("dtb", &self.dtb),
+            ("vmlinux", &self.vmlinux),
             ("initrd", &self.initrd),
         ];
         for (option, file) in files {
@@ -119,6 +124,7 @@ impl Target {
                 bail!("--{option} {}: there is no such file", file.display());
             }
         }
+        self.check_kernel(name, &board)?;
         self.check_files(&board)?;
         if self.append.len() > boot::LONGEST_COMMAND_LINE {
             bail!(
@@ -148,17 +154,31 @@ impl Target {
     fn kernel_for(&self, board: &BoardSpec) -> Result<String> {
         match &self.kernel {
             Some(kernel) => Ok(kernel.clone()),
-            None => kernel::default_for(board.core.core),
+            None => boot::default_kernel(board),
+        }
+    }
+
+    /// Rejects a kernel that does not fit the board, its device tree or its vmlinux.
+    fn check_kernel(&self, name: &str, board: &BoardSpec) -> Result<()> {
+        if is_path(name) {
+            let kernel = UserKernel::open(name, self.dtb.as_deref(), board)?;
+            let vmlinux = self.vmlinux.as_ref();
+            return vmlinux.map_or(Ok(()), |vmlinux| kernel.check_vmlinux(vmlinux));
+        }
+        if self.vmlinux.is_some() {
+            bail!(
+                "--vmlinux: --kernel {name} has its own; this option is for a kernel given by path"
+            );
+        }
+        match self.dtb {
+            Some(_) => Ok(()),
+            None => kernel::check_machine(name, &boot::for_machine(board)),
         }
     }
 
     /// Rejects files that do not have the form that their options need.
     fn check_files(&self, board: &BoardSpec) -> Result<()> {
         let wrong = |option: &str, error: BootError| anyhow!("--{option} {error}");
-        if let Some(kernel) = self.kernel.as_ref().filter(|name| is_path(name)) {
-            let kernel = Blob::read(Path::new(kernel)).map_err(|e| wrong("kernel", e))?;
-            kernel.check_kernel(board).map_err(|e| wrong("kernel", e))?;
-        }
         if let Some(dtb) = &self.dtb {
             let dtb = Blob::read(dtb).map_err(|e| wrong("dtb", e))?;
             dtb.check_tree(&board.peripherals)
@@ -191,6 +211,7 @@ impl Target {
             linux: self.linux.clone(),
             config: self.config.clone(),
             dtb: self.dtb.clone(),
+            vmlinux: self.vmlinux.clone(),
             initrd: self.initrd.clone(),
             added: self.add.clone(),
             packages: self.add_package.clone(),

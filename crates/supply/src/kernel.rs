@@ -2,11 +2,11 @@
 //! Kernels: found by name, built from source if the cache does not have them, and kept under the hash of their
 //! inputs.
 //!
-//! The inputs are the source, the configuration fragments, the patches, the device tree and the versions of the cross
-//! tools. The source is given by a package's version and hash, or by the state of the user's tree. Builds are
+//! The inputs are the source, the configuration, the patches, the device tree and the versions of the cross tools. The source is given by a package's version and hash, or by the state of the user's tree. Builds are
 //! reproducible: a kernel gets a fixed date, user and host, and contains no path of this machine.
 
 mod config;
+mod configure;
 mod folders;
 mod modules;
 mod options;
@@ -17,6 +17,7 @@ pub mod series;
 mod shared;
 mod source;
 mod spec;
+mod trees;
 pub mod versions;
 
 use std::fs;
@@ -36,6 +37,7 @@ use shared::Shared;
 use source::Source;
 use spec::Chosen;
 pub use spec::LAYOUTS;
+pub use trees::{ForMachine, check_machine, tree_for};
 
 /// Version of the build steps. It is part of every hash. Increase the number when the steps change.
 const RECIPE: &str = "kernel 1";
@@ -49,6 +51,8 @@ pub struct Request {
     pub linux_dir: Option<PathBuf>,
     /// A complete configuration, in place of the variant's fragments.
     pub config: Option<PathBuf>,
+    /// The machine that boots the kernel. `None` stands for the machine of the default board.
+    pub machine: Option<ForMachine>,
     /// Parallel jobs. 0 means one per processor.
     pub jobs: usize,
     /// Whether to ask the archive for a newer source even if the cache has one.
@@ -66,7 +70,8 @@ pub struct Kernel {
     pub image: PathBuf,
     /// ELF file with symbols and line numbers.
     pub vmlinux: PathBuf,
-    /// Device tree. Its timer clock is fast (see the .dts).
+    /// Device tree, whose timer clock is fast (see the .dts). For a kernel of one of Linux's own configurations, the
+    /// folder of Linux's device trees ([`tree_for`]).
     pub dtb: PathBuf,
     /// The final configuration.
     pub config: PathBuf,
@@ -146,6 +151,7 @@ pub fn build(request: &Request) -> Result<Kernel> {
         options::check_no_config(&chosen.options, path)?;
         chosen.configuration = Some(config::own(path)?);
     }
+    chosen.machine.clone_from(&request.machine);
     toolchain::require()?;
     let source = Source::find(&chosen, request.linux_dir.as_deref(), request.refresh)?;
     if !source.tested(&chosen) {
@@ -192,7 +198,10 @@ fn hash(chosen: &Chosen, source: &Source, tools: &str) -> Result<String> {
     inputs.add("name", chosen.built.as_bytes());
     inputs.add("source", source.id().as_bytes());
     inputs.add("fragments", chosen.fragments.as_bytes());
-    inputs.add("dts", &fs::read(&chosen.dts)?);
+    match chosen.defconfig() {
+        Some(name) => inputs.add("defconfig", name.as_bytes()),
+        None => inputs.add("dts", &fs::read(&chosen.dts)?),
+    }
     inputs.add("tools", tools.as_bytes());
     for patch in &chosen.patches {
         inputs.add("patch", &patch.text()?);
@@ -219,7 +228,9 @@ fn open(dir: &Path, command_line: String) -> Result<Kernel> {
         zimage: file("zImage"),
         image: file("Image"),
         vmlinux: file("vmlinux"),
-        dtb: file("board.dtb"),
+        dtb: Some(file(trees::FOLDER))
+            .filter(|path| path.is_dir())
+            .unwrap_or_else(|| file("board.dtb")),
         config: file("config"),
         modules: Some(file(modules::ARCHIVE)).filter(|path| path.is_file()),
         command_line,
@@ -232,7 +243,7 @@ fn open(dir: &Path, command_line: String) -> Result<Kernel> {
         &kernel.dtb,
         &kernel.config,
     ] {
-        if !path.is_file() {
+        if !path.exists() {
             bail!(
                 "{} is missing\n  help: rm -r {}, and repeat the command",
                 shown(path),
@@ -340,7 +351,10 @@ impl Build<'_> {
         record.release = output(self.make().args(["-s", "kernelrelease"]))?
             .trim()
             .to_string();
-        self.device_tree(&dir.join("board.dtb"))?;
+        match self.chosen.defconfig() {
+            Some(_) => self.all_trees(&dir.join(trees::FOLDER))?,
+            None => self.device_tree(&dir.join("board.dtb"))?,
+        }
         self.modules(dir)?;
         progress.finish(&format!("{}; {}", record.source, shared.end()));
         let boot = self
@@ -363,61 +377,6 @@ impl Build<'_> {
             serde_json::to_string_pretty(record)? + "\n",
         )?;
         Ok(())
-    }
-
-    /// Applies the fragments to the smallest configuration and checks the result.
-    fn configure(&self) -> Result<()> {
-        if let Some(own) = &self.chosen.configuration {
-            return self.take(own);
-        }
-        options::check(&self.chosen.options, &self.tree)
-            .with_context(|| self.chosen.name.clone())?;
-        self.lay_fragments()?;
-        let config = fs::read_to_string(self.objects.join(".config"))?;
-        let asked = &self.chosen.asked;
-        let without = || self.without_rt(&self.chosen.fragments, "allnoconfig");
-        real_time::check(asked, &config, without)
-            .and_then(|()| config::took_effect(asked, &config))
-            .with_context(|| format!("{} ({})", self.chosen.name, shown(&self.tree)))
-    }
-
-    /// Uses the user's configuration. Symbols that it does not set get their defaults.
-    fn take(&self, own: &config::Own) -> Result<()> {
-        let file = self.objects.join(".config");
-        fs::write(&file, &own.text)?;
-        logged(self.make().arg("olddefconfig"), &self.log, |_| {})?;
-        let config = fs::read_to_string(&file)?;
-        let without = || self.without_rt(&own.text, "olddefconfig");
-        real_time::check(&own.asked(), &config, without)?;
-        config::fits_the_boards(own, &config)
-    }
-
-    /// Returns the final configuration for `text` without PREEMPT_RT. The build's own configuration does not change.
-    fn without_rt(&self, text: &str, target: &str) -> Result<String> {
-        let file = self.objects.join("without-rt.config");
-        let requested = self.objects.join("asked-without-rt.config");
-        let text = format!("{text}\n{}", real_time::WITHOUT);
-        for file in [&file, &requested] {
-            fs::write(file, &text)?;
-        }
-        let mut make = self.make();
-        make.arg(format!("KCONFIG_CONFIG={}", file.display()))
-            .arg(format!("KCONFIG_ALLCONFIG={}", requested.display()))
-            .arg(target);
-        logged(&mut make, &self.log, |_| {})?;
-        Ok(fs::read_to_string(&file)?)
-    }
-
-    fn lay_fragments(&self) -> Result<()> {
-        let fragments = self.objects.join("warmswitch.config");
-        fs::write(&fragments, &self.chosen.fragments)?;
-        let mut allconfig = std::ffi::OsString::from("KCONFIG_ALLCONFIG=");
-        allconfig.push(&fragments);
-        logged(
-            self.make().arg(allconfig).arg("allnoconfig"),
-            &self.log,
-            |_| {},
-        )
     }
 
     /// Returns the path of the file in which ccache notes the result for each object.
@@ -449,40 +408,6 @@ impl Build<'_> {
         make.arg("KBUILD_BUILD_VERSION=1");
         shared::by_ccache(&mut make, &build.prefix, &self.cache, &self.results());
         make
-    }
-
-    /// Compiles the device tree. Our source includes the kernel's source, and the kernel's own `dtc` compiles it.
-    fn device_tree(&self, dtb: &Path) -> Result<()> {
-        let dts = self.objects.join("warmswitch.dts");
-        let boot = self
-            .tree
-            .join("arch")
-            .join(&self.chosen.spec.build.arch)
-            .join("boot/dts");
-        let mut preprocess = command(&format!("{}gcc", self.chosen.spec.build.prefix));
-        preprocess.args([
-            "-E",
-            "-nostdinc",
-            "-undef",
-            "-D__DTS__",
-            "-x",
-            "assembler-with-cpp",
-        ]);
-        // Before Linux 6.5, the sources of all vendors were in one directory, `boot/dts`.
-        for dir in [
-            boot.join("arm"),
-            boot,
-            self.tree.join("scripts/dtc/include-prefixes"),
-        ] {
-            preprocess.arg("-I").arg(dir);
-        }
-        output(preprocess.arg(&self.chosen.dts).arg("-o").arg(&dts))?;
-        let mut compile = command(&self.objects.join("scripts/dtc/dtc"));
-        compile
-            .args(["-I", "dts", "-O", "dtb", "-q", "-q", "-o"])
-            .arg(dtb)
-            .arg(&dts);
-        output(&mut compile).map(drop)
     }
 }
 

@@ -10,6 +10,7 @@ pub mod cache;
 pub mod fetch;
 pub mod image;
 pub mod kernel;
+pub mod kernel_file;
 pub mod mutant;
 pub mod package;
 pub mod source_build;

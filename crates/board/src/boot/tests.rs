@@ -61,6 +61,7 @@ fn elf(machine: u16, at: u32, bytes: &[u8]) -> Vec<u8> {
 fn linux(kernel: Blob) -> LinuxBoot {
     LinuxBoot {
         kernel,
+        place: None,
         dtb: dtb(),
         initrd: Some(blob("initrd.gz", vec![7; 5000])),
         command_line: "console=ttyAMA0".to_owned(),
@@ -314,8 +315,8 @@ fn a_device_tree_of_another_machine_is_refused_by_name() {
     };
     assert_eq!(
         message(&boot),
-        "pb.dtb: the device tree is for \"microchip,sam9x60ek\", but this board has the peripherals of \
-         \"arm,versatile-pb\", not those of its chip: use a device tree for \"arm,versatile-pb\""
+        "pb.dtb: the device tree is for \"microchip,sam9x60ek\", but the board's machine is versatilepb \
+         (\"arm,versatile-pb\"): use a device tree for \"arm,versatile-pb\""
     );
     tree.root
         .set_text("compatible", &spec().peripherals.compatible);
@@ -350,6 +351,21 @@ fn a_zimage_for_ram_elsewhere_is_refused_with_both_places() {
 }
 
 #[test]
+fn a_zimage_for_ram_at_0_is_refused_where_ram_is_elsewhere() {
+    let mut kernel = zimage(0x6000, 0x6000);
+    let high = with_ram_at(0x2000_0000);
+    assert_eq!(kernel.clone().check_kernel(&high, None), Ok(()));
+    // mov r4, #0x8000
+    kernel.bytes[0xa0..0xa4].copy_from_slice(&0xe3a0_4902_u32.to_le_bytes());
+    assert_eq!(kernel.clone().check_kernel(&spec(), None), Ok(()));
+    let message = kernel.check_kernel(&high, None).unwrap_err().to_string();
+    assert!(
+        message.contains("unpacks its kernel to 0x00008000, but this board's RAM is 0x20000000"),
+        "{message}"
+    );
+}
+
+#[test]
 fn with_mem_all_pieces_lie_in_the_ram_that_the_kernel_uses() {
     let mut small = linux(image());
     small.command_line = "mem=16M".to_owned();
@@ -369,4 +385,72 @@ fn with_mem_all_pieces_lie_in_the_ram_that_the_kernel_uses() {
         error.contains("the kernel's command line: mem=65M"),
         "{error}"
     );
+}
+
+/// A board like the default one, with its RAM at another address.
+fn with_ram_at(ram_base: u32) -> BoardSpec {
+    let mut spec = spec();
+    spec.peripherals.ram_base = ram_base;
+    spec
+}
+
+#[test]
+fn a_kernel_of_a_u_boot_image_starts_where_the_image_says() {
+    let spec = with_ram_at(0x2000_0000);
+    let place = Some(Place {
+        load: 0x2000_8000,
+        entry: 0x2000_8040,
+    });
+    for kernel in [image(), zimage(0x1000, 0x1000)] {
+        let boot = LinuxBoot {
+            place,
+            ..linux(kernel.clone())
+        };
+        let mut ram = Sdram::new(spec.ram_bytes, &spec.sdram, spec.cpu_hz, spec.bus_hz);
+        let start = Boot::Linux(boot).load(&spec, &mut ram).unwrap();
+        assert_eq!(start.pc, 0x2000_8040);
+        assert_eq!(ram.peek(0x8024), Some(kernel.bytes[0x24]));
+        assert_eq!(kernel.check_kernel(&spec, place), Ok(()));
+    }
+}
+
+#[test]
+fn a_u_boot_image_for_ram_elsewhere_is_refused() {
+    let check = |load, entry| {
+        let place = Some(Place { load, entry });
+        let checked = image().check_kernel(&with_ram_at(0x2000_0000), place);
+        checked.unwrap_err().to_string()
+    };
+    assert_eq!(
+        check(0x8000, 0x8000),
+        "Image: the U-Boot image loads its kernel to 0x00008000, but this board's RAM is 0x20000000 to \
+         0x24000000: make the image with mkimage -a 0x20008000"
+    );
+    assert!(check(0xffff_ff00, 0xffff_ff00).contains("loads its kernel to 0xffffff00"));
+    assert!(check(0x2000_8000, 0x2000_7ffc).contains("starts its kernel at 0x20007ffc, outside"));
+    assert!(check(0x23ff_c000, 0x23ff_c000).contains("does not fit into RAM"));
+}
+
+/// A zImage that unpacks to more than its own RAM must not write over the device tree.
+#[test]
+fn the_device_tree_lies_above_the_kernel_that_a_zimage_unpacks() {
+    let mut kernel = zimage(0x1000, 0x1000);
+    let words = [(0x34, 0x4545_4545), (0x38, 0x100), (0x104, 0x5a53_4c4b)];
+    let sizes = [(0x108, 0x200), (0x10c, 1 << 20), (0x200, 30 << 20)];
+    for (at, word) in words.into_iter().chain(sizes) {
+        kernel.bytes[at..at + 4].copy_from_slice(&u32::to_le_bytes(word));
+    }
+    assert_eq!(unpacked_bytes(&kernel.bytes), Some(31 << 20));
+    let boot = LinuxBoot {
+        place: Some(Place {
+            load: 0x8000,
+            entry: 0x8000,
+        }),
+        ..linux(kernel.clone())
+    };
+    let (start, _) = load(&Boot::Linux(boot)).unwrap();
+    assert!(start.registers[2] > 31 << 20, "{:#x}", start.registers[2]);
+    // A damaged table gives no size.
+    kernel.bytes[0x38..0x3c].fill(0xff);
+    assert_eq!(unpacked_bytes(&kernel.bytes), None);
 }

@@ -6,10 +6,12 @@
 //! confidence (see [`reader`]).
 
 mod change;
+mod kernels;
 mod peripherals;
 mod reader;
 
 pub use change::Change;
+pub use kernels::MachineKernels;
 pub use peripherals::{DeviceSpec, GRANULE, IgnoredSpec, Peripherals, Sink, Wire};
 pub use reader::{Confidence, Limits, Quantity, SpecError, Step};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The peripherals of a board: devices, wires between them, and ignored regions.
 
+use super::kernels::{self, MachineKernels};
 use super::reader::{Document, Quantity, Section, SpecError};
 use crate::device::parts;
 use crate::suggest::did_you_mean;
@@ -88,6 +89,8 @@ const DEVICE_KEYS: [&str; 9] = [
     "source",
     "confidence",
 ];
+/// Keys of `[boot]`, in addition to those of [`kernels`].
+const BOOT_KEYS: [&str; 4] = ["compatible", "kernel_options", "machine_id", "ram_base"];
 /// Keys of an `[[ignored]]` region.
 const IGNORED_KEYS: [&str; 8] = [
     "name",
@@ -113,6 +116,8 @@ pub struct Peripherals {
     pub compatible: String,
     /// Options that a kernel needs for this machine and its console.
     pub kernel_options: Vec<String>,
+    /// Kernel, device tree and console of the machine.
+    pub kernels: MachineKernels,
     /// Machine number passed in r1 at boot.
     pub machine_id: u32,
     /// Physical address of the RAM.
@@ -135,33 +140,52 @@ pub struct Peripherals {
     pub quantities: Vec<Quantity>,
 }
 
-/// Prints every value that differs between machines. A board's identity is the hash of this text. Values that only
-/// chips have are printed only if a machine has them, so that the identities of other boards stay.
+/// Prints every value that differs between machines. A board's identity is the hash of this text. [`MachineKernels`]
+/// changes no machine, so this text leaves it out. Values that only chips have are printed only if a machine has them,
+/// so that the identities of other boards stay.
 impl fmt::Debug for Peripherals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Peripherals {
+            name,
+            title,
+            qemu,
+            compatible,
+            kernel_options,
+            kernels: _,
+            machine_id,
+            ram_base,
+            console,
+            probes,
+            network,
+            unmapped_aborts,
+            devices,
+            wires,
+            ignored,
+            quantities,
+        } = self;
         let mut out = f.debug_struct("Peripherals");
-        out.field("name", &self.name).field("title", &self.title);
-        match &self.qemu {
+        out.field("name", name).field("title", title);
+        match qemu {
             Some(qemu) => out.field("qemu", qemu),
             None => out.field("qemu", &None::<()>),
         };
-        out.field("compatible", &self.compatible)
-            .field("kernel_options", &self.kernel_options)
-            .field("machine_id", &self.machine_id)
-            .field("ram_base", &self.ram_base)
-            .field("console", &self.console)
-            .field("probes", &self.probes);
-        match &self.network {
+        out.field("compatible", compatible)
+            .field("kernel_options", kernel_options)
+            .field("machine_id", machine_id)
+            .field("ram_base", ram_base)
+            .field("console", console)
+            .field("probes", probes);
+        match network {
             Some(network) => out.field("network", network),
             None => out.field("network", &None::<()>),
         };
-        if self.unmapped_aborts {
+        if *unmapped_aborts {
             out.field("unmapped_aborts", &true);
         }
-        out.field("devices", &self.devices)
-            .field("wires", &self.wires)
-            .field("ignored", &self.ignored)
-            .field("quantities", &self.quantities)
+        out.field("devices", devices)
+            .field("wires", wires)
+            .field("ignored", ignored)
+            .field("quantities", quantities)
             .finish()
     }
 }
@@ -191,10 +215,7 @@ impl Peripherals {
             "name", "title", "console", "probes", "network", "qemu", "unmapped", "boot", "device",
             "wiring", "ignored",
         ])?;
-        let boot = root.section(
-            "boot",
-            &["compatible", "kernel_options", "machine_id", "ram_base"],
-        )?;
+        let boot = root.section("boot", &[&BOOT_KEYS[..], &kernels::KEYS].concat())?;
         let devices = root
             .sections("device", &DEVICE_KEYS)?
             .iter()
@@ -217,6 +238,7 @@ impl Peripherals {
             qemu: root.has("qemu").then(|| root.text("qemu")).transpose()?,
             compatible: boot.text("compatible")?,
             kernel_options: boot.texts("kernel_options")?,
+            kernels: MachineKernels::read(&boot)?,
             machine_id: boot.integer("machine_id", 0..=0xffff_ffff, "")? as u32,
             ram_base: boot.integer("ram_base", 0..=0xf000_0000, "")? as u32,
             console: by_name("console")?,

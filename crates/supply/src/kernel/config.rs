@@ -8,6 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 
+use super::trees::ForMachine;
 use base::{boards, paths};
 
 /// One symbol that a fragment sets.
@@ -143,28 +144,34 @@ const NEEDED: [(&str, &str); 3] = [
     ("CONFIG_BLK_DEV_INITRD", "the root file system is an initrd"),
 ];
 
-/// Returns all needed symbols with their reasons: the symbols that every kernel needs, and the symbols that the boards'
-/// machine needs.
-fn needed() -> Result<Vec<(String, String)>> {
-    let machine = boards::load(&boards::names()[0])?.0.peripherals;
+/// Returns all needed symbols with their reasons: the symbols that every kernel needs, and the symbols that the machine
+/// needs. Without a machine, returns those for the default board's machine.
+fn needed(machine: Option<&ForMachine>) -> Result<Vec<(String, String)>> {
+    let (name, options) = match machine {
+        Some(machine) => (machine.name.clone(), machine.kernel_options.clone()),
+        None => {
+            let default = boards::load(&boards::names()[0])?.0.peripherals;
+            (default.name, default.kernel_options)
+        }
+    };
     let own = NEEDED
         .iter()
         .map(|(symbol, why)| (symbol.to_string(), why.to_string()));
-    let why = format!("the boards' machine, {}, needs it", machine.name);
-    let of_machine = machine.kernel_options.into_iter();
+    let why = format!("the board's machine, {name}, needs it");
+    let of_machine = options.into_iter();
     Ok(own
         .chain(of_machine.map(|symbol| (symbol, why.clone())))
         .collect())
 }
 
 /// Fails when one of the needed symbols is off in the final configuration.
-pub fn fits_the_boards(own: &Own, config: &str) -> Result<()> {
+pub fn fits_the_boards(own: &Own, machine: Option<&ForMachine>, config: &str) -> Result<()> {
     let on = |symbol: &str| {
         config
             .lines()
             .any(|line| line.strip_prefix(symbol) == Some("=y"))
     };
-    let missing: Vec<String> = needed()?
+    let missing: Vec<String> = needed(machine)?
         .iter()
         .filter(|(symbol, _)| !on(symbol))
         .map(|(symbol, why)| format!("  {symbol}: {why}"))
@@ -231,17 +238,17 @@ mod tests {
             file: "at91.config".into(),
             text: String::new(),
         };
-        let all: String = needed()
+        let all: String = needed(None)
             .unwrap()
             .iter()
             .map(|(symbol, _)| format!("{symbol}=y\n"))
             .collect();
-        fits_the_boards(&own, &all).unwrap();
+        fits_the_boards(&own, None, &all).unwrap();
         let other = all.replace(
             "CONFIG_ARCH_VERSATILE=y",
             "# CONFIG_ARCH_VERSATILE is not set",
         );
-        let error = fits_the_boards(&own, &other).unwrap_err().to_string();
+        let error = fits_the_boards(&own, None, &other).unwrap_err().to_string();
         assert!(error.contains("at91.config") && error.contains("\n  CONFIG_ARCH_VERSATILE: "));
         assert_eq!(error.lines().count(), 2);
     }

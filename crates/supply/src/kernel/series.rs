@@ -93,6 +93,13 @@ pub fn check(
 ) -> Result<()> {
     let linux = paths::root().join("linux");
     let chosen = smaller(&linux, &request.name)?;
+    if let Some(defconfig) = chosen.defconfig() {
+        bail!(
+            "{}: prefixes are built in a small configuration, not in {defconfig}\n  help: check a variant with the \
+             same series, such as fcse-guaranteed",
+            chosen.name
+        );
+    }
     let before = chosen.variant().prefixes_as.as_ref();
     let before = before.map(|name| {
         let other = smaller(&linux, &chosen.beside(name));

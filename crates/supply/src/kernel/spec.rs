@@ -15,6 +15,7 @@ use super::config::{self, RequestedSymbol};
 use super::folders::Folders;
 use super::options;
 use super::patch::{self, Patch};
+use super::trees::ForMachine;
 use base::paths::{folders_with, shown};
 use base::suggest::did_you_mean;
 use base::toml_file;
@@ -66,8 +67,15 @@ pub struct BuildSpec {
     pub prefix: String,
     /// The source of the device tree, relative to `kernel.toml`.
     pub dts: String,
+    /// The machine of this device tree, as `compatible` in machine files.
+    #[serde(default = "versatile")]
+    pub compatible: String,
     /// Number of lines that a complete build prints, for the progress bar.
     pub steps: u64,
+}
+
+fn versatile() -> String {
+    "arm,versatile-pb".to_owned()
 }
 
 /// One table `[variant.<name>]`.
@@ -82,6 +90,11 @@ pub struct Variant {
     /// Words for the kernel's command line.
     #[serde(default)]
     pub command_line: String,
+    /// One of Linux's own configurations, `arch/arm/configs/<defconfig>`, on which `configs` is based. The kernel then
+    /// has Linux's own device trees, and the board's machine selects one. Without this key, `configs` is based on the
+    /// smallest configuration.
+    #[serde(default)]
+    pub defconfig: Option<String>,
     /// Names of files `configs/<name>.config`, in order.
     #[serde(default)]
     pub configs: Vec<String>,
@@ -127,6 +140,7 @@ impl Variant {
         let set = keys.iter().find(|(_, names)| !names.is_empty());
         set.map(|(key, _)| *key)
             .or(self.dts.as_ref().map(|_| "dts"))
+            .or(self.defconfig.as_ref().map(|_| "defconfig"))
     }
 }
 
@@ -151,6 +165,8 @@ pub struct Chosen {
     pub options: Vec<String>,
     /// The user's configuration, which replaces the fragments.
     pub configuration: Option<config::Own>,
+    /// The machine that boots the kernel, if the request names it.
+    pub machine: Option<ForMachine>,
     /// The symbols that the fragments ask for.
     pub asked: Vec<RequestedSymbol>,
     /// The patches in the order in which they apply.
@@ -201,6 +217,13 @@ impl Chosen {
     pub fn variant(&self) -> &Variant {
         let name = self.name.rsplit('/').next().unwrap_or_default();
         &self.spec.variant[name.split(['@', '+']).next().unwrap_or_default()]
+    }
+
+    /// Returns the name of Linux's own configuration that the build uses, if it uses one.
+    pub fn defconfig(&self) -> Option<&str> {
+        let name = self.built.rsplit('/').next().unwrap_or_default();
+        let name = name.split(['@', '+']).next().unwrap_or_default();
+        self.spec.variant[name].defconfig.as_deref()
     }
 
     /// Returns the full name of another variant in this file.
@@ -258,6 +281,7 @@ fn choose_variant(linux: &Path, name: &str) -> Result<Chosen> {
     let (series, variant) = full.split_once('/').unwrap_or((full, ""));
     let (spec, folders) = version(linux, series)?;
     let built = built(&spec, variant).with_context(|| folders.toml())?;
+    check_defconfig(&spec, built).with_context(|| folders.toml())?;
     let (fragments, asked) = fragments(&folders, &spec, built)?;
     let key = format!("variant.{built}.patches");
     let patches = patches(&folders, &spec.variant[built].patches, &key)?;
@@ -281,6 +305,7 @@ fn choose_variant(linux: &Path, name: &str) -> Result<Chosen> {
         fragments,
         options: Vec::new(),
         configuration: None,
+        machine: None,
         asked,
         patches,
         modules,
@@ -362,6 +387,26 @@ fn built<'a>(spec: &'a Spec, name: &'a str) -> Result<&'a str> {
         );
     }
     Ok(other.get_ref())
+}
+
+/// Fails when a variant has a `defconfig` that is not a file's name, or a device tree of its own beside it.
+fn check_defconfig(spec: &Spec, name: &str) -> Result<()> {
+    let variant = &spec.variant[name];
+    let Some(defconfig) = &variant.defconfig else {
+        return Ok(());
+    };
+    if !defconfig.ends_with("_defconfig") || defconfig.contains('/') {
+        bail!(
+            "variant.{name}.defconfig: \"{defconfig}\" is not the name of a file in arch/arm/configs, such as \
+             at91_dt_defconfig"
+        );
+    }
+    if variant.dts.is_some() {
+        bail!(
+            "variant.{name}.dts: a kernel with defconfig has Linux's own device trees: remove dts"
+        );
+    }
+    Ok(())
 }
 
 /// Reads the fragments of a variant. Returns their text, and the symbols that they request. Kconfig takes the last of

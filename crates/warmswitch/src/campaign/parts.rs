@@ -128,7 +128,7 @@ impl Parts {
                 .clone(),
             simulator: SIMULATOR.to_string(),
             command: e.command(&self.workload.call, &point)?,
-            cmdline: recipe.command_line(&KernelFiles::from(kernel)),
+            cmdline: recipe.command_line(&KernelFiles::from(kernel), &self.specs[&point.board].0),
             instruments: e.instruments.identity(&point)?,
             warmswitch: env!("CARGO_PKG_VERSION").to_string(),
         };

@@ -280,10 +280,10 @@ impl Request<'_> {
     }
 }
 
-/// Returns the kernel's names. Prints a note if the kernel has no names.
+/// Returns the kernel's names. Prints a note if the vmlinux has no names.
 fn names_of(guest: &Prepared) -> Names {
     let names = Names::of(guest.files.vmlinux.as_deref());
-    if names.are_none() {
+    if names.are_none() && guest.files.vmlinux.is_some() {
         let image = shown(&guest.files.image);
         eprintln!("note: {image}: no vmlinux with symbols beside it, so functions have no names");
     }
@@ -321,6 +321,7 @@ impl Args {
         option("--linux", path(&target.linux));
         option("--config", path(&target.config));
         option("--dtb", path(&target.dtb));
+        option("--vmlinux", path(&target.vmlinux));
         option("--initrd", path(&target.initrd));
         for added in &target.add {
             option("--add", Some(added.to_string()));

@@ -175,6 +175,7 @@ fn build(args: &BuildArgs) -> Result<Outcome> {
         config: args.config.clone(),
         jobs: args.jobs.map_or(0, NonZeroUsize::get),
         refresh: args.refresh,
+        ..Request::default()
     })?;
     if args.json {
         let document = json!({

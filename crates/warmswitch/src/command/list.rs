@@ -65,7 +65,7 @@ impl Listing {
                 .into_iter()
                 .map(|name| {
                     let board = boards::load(&name)?.0;
-                    let kernel = kernel::default_for(board.core.core)?;
+                    let kernel = session::boot::default_kernel(&board)?;
                     Ok((name, format!("{}; kernel {kernel}", board.title)))
                 })
                 .collect(),

@@ -18,7 +18,7 @@ pub const PROOFS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../linux/6.12/
 const PROGRAM: &str = env!("CARGO_BIN_EXE_warmswitch");
 
 /// Runs the program with `input` on its standard input.
-fn with_input(arguments: &[&str], input: &[u8]) -> Output {
+pub fn with_input(arguments: &[&str], input: &[u8]) -> Output {
     let mut child = Command::new(PROGRAM)
         .args(arguments)
         .stdin(Stdio::piped())
@@ -37,7 +37,7 @@ pub fn warmswitch(arguments: &[&str]) -> Output {
     with_input(arguments, b"")
 }
 
-fn out(output: &Output) -> String {
+pub fn out(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 

@@ -30,6 +30,7 @@ mod snapshot;
 mod tables;
 mod terminal;
 mod usage;
+mod user_kernel;
 #[cfg(feature = "every-kernel")]
 mod versions;
 

@@ -87,7 +87,10 @@ fn a_file_that_is_no_kernel_is_refused_by_name() {
         ],
         &["/nowhere"],
     );
-    refused(&["boot", "--kernel", "./zImage"], &["--dtb"]);
+    refused(
+        &["boot", "--kernel", "./zImage"],
+        &["--kernel ./zImage: No such file"],
+    );
 }
 
 #[test]
@@ -247,7 +250,7 @@ fn in_empty_home(arguments: &[&str]) -> Output {
 
 /// Bad options, each with a part of the expected message. Some are bad for all verbs, some for one verb. Spaces
 /// separate the words of a line. `-- true` is appended to each line.
-const BAD: [(&str, &str); 62] = [
+const BAD: [(&str, &str); 66] = [
     ("guest --board nonsuch", "nonsuch"),
     ("guest --set nonsuch=1", "nonsuch"),
     (
@@ -260,7 +263,20 @@ const BAD: [(&str, &str); 62] = [
         "sdram.banks: 3 is not a power of two",
     ),
     ("guest --kernel nonsuch", "nonsuch"),
-    ("guest --kernel ./Cargo.toml", "--dtb"),
+    (
+        "guest --kernel ./Cargo.toml",
+        "--kernel ./Cargo.toml: is not an ARM kernel",
+    ),
+    (
+        "guest --vmlinux ./Cargo.toml --kernel plain",
+        "--vmlinux: --kernel plain has its own",
+    ),
+    ("guest --vmlinux ./Cargo.toml", "--kernel <KERNEL>"),
+    (
+        "guest --kernel plain --vmlinux /nowhere/x",
+        "--vmlinux /nowhere/x: there is no such file",
+    ),
+    ("guest --kernel at91-dt", "has no device tree for it"),
     (
         "guest --kernel ./Cargo.toml --dtb ./Cargo.toml",
         "--kernel ./Cargo.toml: is not an ARM kernel",

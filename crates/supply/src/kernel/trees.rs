@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Device trees. A kernel for the Versatile's peripherals has one device tree of ours. A kernel of one of Linux's own
+//! configurations has all device trees of that configuration, and the machine of the board selects one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+
+use super::{Build, spec};
+use crate::toolchain::{command, logged, output};
+use base::paths::{self, names_in, shown};
+use base::suggest::did_you_mean;
+
+/// Folder of Linux's device trees in a built kernel's folder.
+pub(super) const FOLDER: &str = "dtbs";
+
+/// What a kernel needs to know about the machine that boots it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForMachine {
+    /// Name of the machine.
+    pub name: String,
+    /// `compatible` of the machine's device trees.
+    pub compatible: String,
+    /// Options that a kernel needs for this machine and its console.
+    pub kernel_options: Vec<String>,
+    /// Device tree of Linux for this machine, relative to `arch/arm/boot/dts`.
+    pub dtb: Option<String>,
+}
+
+/// Fails when a named kernel has no device tree for a machine, as far as `kernel.toml` shows.
+pub fn check_machine(kernel: &str, machine: &ForMachine) -> Result<()> {
+    let chosen = spec::choose(&paths::root().join("linux"), kernel)?;
+    let ForMachine {
+        name,
+        compatible,
+        dtb,
+        ..
+    } = machine;
+    match chosen.defconfig() {
+        Some(defconfig) if dtb.is_none() => bail!(
+            "--kernel {kernel}: the machine {name} has no device tree for it: the kernel is Linux's own {defconfig}, \
+             and the machine's file has no key boot.dtb\n  help: --dtb FILE gives a device tree"
+        ),
+        None if *compatible != chosen.spec.build.compatible => bail!(
+            "--kernel {kernel}: its device tree is for \"{}\", and the board's machine is {name} (\"{compatible}\")\
+             \n  help: `warmswitch list kernels` lists the kernels; at91-dt and multi-v5 have Linux's own device trees",
+            chosen.spec.build.compatible
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the device tree of a built kernel for a machine. `dtb` is [`super::Kernel::dtb`].
+pub fn tree_for(dtb: &Path, machine: &ForMachine) -> Result<PathBuf> {
+    if !dtb.is_dir() {
+        return Ok(dtb.to_path_buf());
+    }
+    let Some(wanted) = &machine.dtb else {
+        bail!(
+            "{}: the machine {} names none of these device trees",
+            shown(dtb),
+            machine.name
+        );
+    };
+    // Before Linux 6.5, the device trees of all vendors were in one folder.
+    let file = Path::new(wanted).file_name().unwrap_or_default();
+    let places = [dtb.join(wanted), dtb.join(file)];
+    if let Some(found) = places.into_iter().find(|path| path.is_file()) {
+        return Ok(found);
+    }
+    let vendor = Path::new(wanted).parent().unwrap_or(Path::new(""));
+    let relative = |path: &Path| {
+        let below = path.strip_prefix(dtb).ok()?;
+        Some(below.to_string_lossy().into_owned())
+    };
+    let near = did_you_mean(wanted, &names_in(&dtb.join(vendor), relative));
+    bail!(
+        "{}: the kernel has no device tree {wanted}, which the machine {} names{near}",
+        shown(dtb),
+        machine.name
+    )
+}
+
+/// Copies all device trees below `from` to the same places below `to`.
+fn copy_trees(from: &Path, to: &Path) -> Result<()> {
+    let entries = fs::read_dir(from).with_context(|| format!("cannot read {}", shown(from)))?;
+    for entry in entries {
+        let path = entry?.path();
+        let target = to.join(path.file_name().unwrap_or_default());
+        if path.is_dir() {
+            copy_trees(&path, &target)?;
+        } else if path.extension().is_some_and(|e| e == "dtb") {
+            fs::create_dir_all(to)?;
+            fs::copy(&path, &target).with_context(|| format!("cannot copy {}", shown(&path)))?;
+        }
+    }
+    Ok(())
+}
+
+impl Build<'_> {
+    /// Compiles the device tree. Our source includes the kernel's source, and the kernel's own `dtc` compiles it.
+    pub(super) fn device_tree(&self, dtb: &Path) -> Result<()> {
+        let dts = self.objects.join("warmswitch.dts");
+        let boot = self
+            .tree
+            .join("arch")
+            .join(&self.chosen.spec.build.arch)
+            .join("boot/dts");
+        let mut preprocess = command(&format!("{}gcc", self.chosen.spec.build.prefix));
+        preprocess.args([
+            "-E",
+            "-nostdinc",
+            "-undef",
+            "-D__DTS__",
+            "-x",
+            "assembler-with-cpp",
+        ]);
+        // Before Linux 6.5, the sources of all vendors were in one directory, `boot/dts`.
+        for dir in [
+            boot.join("arm"),
+            boot,
+            self.tree.join("scripts/dtc/include-prefixes"),
+        ] {
+            preprocess.arg("-I").arg(dir);
+        }
+        output(preprocess.arg(&self.chosen.dts).arg("-o").arg(&dts))?;
+        let mut compile = command(&self.objects.join("scripts/dtc/dtc"));
+        compile
+            .args(["-I", "dts", "-O", "dtb", "-q", "-q", "-o"])
+            .arg(dtb)
+            .arg(&dts);
+        output(&mut compile).map(drop)
+    }
+
+    /// Compiles all device trees of Linux's own configuration.
+    pub(super) fn all_trees(&self, to: &Path) -> Result<()> {
+        let jobs = format!("-j{}", self.jobs);
+        logged(self.make().arg(jobs).arg("dtbs"), &self.log, |_| {})?;
+        let arch = self.objects.join("arch").join(&self.chosen.spec.build.arch);
+        copy_trees(&arch.join("boot/dts"), to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(name: &str, compatible: &str, dtb: Option<&str>) -> ForMachine {
+        ForMachine {
+            name: name.to_owned(),
+            compatible: compatible.to_owned(),
+            kernel_options: Vec::new(),
+            dtb: dtb.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_kernel_and_a_machine_without_a_common_tree_are_refused() {
+        let versatile = machine("versatilepb", "arm,versatile-pb", None);
+        let ek = "microchip/at91sam9263ek.dtb";
+        let at91 = machine("sam9263-ek", "atmel,at91sam9263", Some(ek));
+        check_machine("plain", &versatile).unwrap();
+        check_machine("at91-dt", &at91).unwrap();
+        check_machine("at91-dt-fcse-best-effort", &at91).unwrap();
+        let problem = |kernel, machine| check_machine(kernel, machine).unwrap_err().to_string();
+        let text = problem("plain", &at91);
+        assert!(text.contains("for \"arm,versatile-pb\", and the board's machine is sam9263-ek"));
+        let text = problem("at91-dt+RSEQ=y", &versatile);
+        assert!(
+            text.contains("the machine versatilepb has no device tree for it"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_machine_selects_the_tree() {
+        let dir = std::env::temp_dir().join(format!("warmswitch-trees-{}", std::process::id()));
+        fs::create_dir_all(dir.join("from/microchip/deep")).unwrap();
+        for name in ["microchip/at91sam9263ek.dtb", "old.dtb", "microchip/.x.cmd"] {
+            fs::write(dir.join("from").join(name), name).unwrap();
+        }
+        let dtbs = dir.join("dtbs");
+        copy_trees(&dir.join("from"), &dtbs).unwrap();
+        let of = |dtb| tree_for(&dtbs, &machine("m", "c", dtb));
+        let found = of(Some("microchip/at91sam9263ek.dtb")).unwrap();
+        assert_eq!(fs::read(found).unwrap(), b"microchip/at91sam9263ek.dtb");
+        assert_eq!(of(Some("microchip/old.dtb")).unwrap(), dtbs.join("old.dtb"));
+        let problem = of(Some("microchip/at91sam9236ek.dtb"))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            problem.contains("did you mean \"microchip/at91sam9263ek.dtb\"?"),
+            "{problem}"
+        );
+        assert!(
+            of(None)
+                .unwrap_err()
+                .to_string()
+                .contains("the machine m names none")
+        );
+        assert!(!dtbs.join("microchip/.x.cmd").exists());
+        let one = dtbs.join("old.dtb");
+        assert_eq!(tree_for(&one, &machine("m", "c", None)).unwrap(), one);
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}
