@@ -134,7 +134,8 @@ impl SystemBus {
         for (i, r) in set.ignored.iter().enumerate() {
             bus.map.set(r.base, r.size, Region::Ignored(i as u16));
         }
-        if bus.slots[bus.network].device.takes_beginnings() {
+        let network = set.network.map(|index| &bus.slots[index].device);
+        if network.is_some_and(|device| device.takes_beginnings()) {
             bus.link.tell_beginnings();
         }
         for i in 0..bus.slots.len() {
