@@ -42,8 +42,16 @@ use crate::Outcome;
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
-    /// What executes the guest's instructions: the translator where this host and the board's core have one (auto). The
-    /// engine changes no result
+    #[cfg_attr(
+        feature = "engine",
+        doc = "What executes the guest's instructions: the translator where this host and the board's core have one \
+               (auto). The engine changes no result"
+    )]
+    #[cfg_attr(
+        not(feature = "engine"),
+        doc = "What executes the guest's instructions: the interpreter, because this program was built without the \
+               translator"
+    )]
     #[arg(long, global = true, value_enum, default_value_t)]
     pub engine: Choice,
 }
