@@ -19,7 +19,6 @@ mod gdb;
 mod look;
 mod report;
 mod speed;
-mod translator;
 
 use std::process::ExitCode;
 
@@ -61,7 +60,7 @@ fn main() -> ExitCode {
         }
     };
     let result = base::interrupt::install()
-        .and_then(|()| translator::choose(cli.engine))
+        .and_then(|()| command::translator::choose(cli.engine))
         .and_then(|()| command::execute(cli.command));
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

@@ -29,6 +29,7 @@ pub mod report;
 pub mod run;
 pub mod scope;
 pub mod table;
+pub mod translator;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
