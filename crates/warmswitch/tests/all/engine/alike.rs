@@ -12,8 +12,8 @@ use supply::kernel::{self, Request};
 
 use super::lockstep::Lockstep;
 
-/// Cycle at which each board continues from the state of the other one.
-const EXCHANGE: u64 = 400_000_000;
+/// Cycle at which each board continues from the state of the other one: in the middle of the boot.
+const EXCHANGE: u64 = 200_000_000;
 /// Context switches of processes.
 const RINGS: &str = "lat_ctx -P -s 4 -n 400 -r 1 -l 100 4";
 
@@ -73,7 +73,8 @@ fn linux_boots_in_lockstep_and_continues_from_the_other_engines_state() {
     boards.exchange();
     let ready = boards.until(0, markers::READY);
     boards.until(ready, "# ");
-    boards.end("boot of sam9263");
+    run(&mut boards, &[RINGS]);
+    boards.end("boot and rings of sam9263, exchanged");
     check_that_lines_were_translated();
 }
 
