@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask fuzz --core|--bus|--checker [--seed A..B | --hours H | --replay FILE]`: runs a fuzzer of the test
-//! suite, in release mode and for longer than the tests do. `--on NAME` selects a core
-//! (`crates/arm/src/tests/fuzz/mod.rs` lists them). `--bus` compares bus transactions and names the seed of a
-//! difference. Without `--on`, it compares all cores. `--checker --accesses N` compares the checker with its reference
-//! on N accesses, and fails unless reports of every kind occur often enough.
+//! `cargo xtask fuzz --core|--engine|--bus|--checker [--seed A..B | --hours H | --replay FILE]`: runs a fuzzer of the
+//! test suite, in release mode and for longer than the tests do. `--on NAME` selects a core
+//! (`crates/arm/src/tests/fuzz/mod.rs` lists them). `--engine` runs the programs of `--core` with the translator and with
+//! the interpreter. `--bus` compares bus transactions and names the seed of a difference. Without `--on`, it compares
+//! all cores. `--checker --accesses N` compares the checker with its reference on N accesses, and fails unless reports
+//! of every kind occur often enough.
 
 use std::process::ExitCode;
 
@@ -11,7 +12,7 @@ use anyhow::{Result, bail};
 
 use crate::{cargo, must};
 
-const USAGE: &str = "usage: cargo xtask fuzz --core|--bus|--checker [--on CORE] [--seed A..B] [--hours H] \
+const USAGE: &str = "usage: cargo xtask fuzz --core|--engine|--bus|--checker [--on CORE] [--seed A..B] [--hours H] \
     [--accesses N] [--replay FILE]";
 /// First seed. Ordinary test runs use smaller seeds.
 const FIRST: &str = "1000000";
@@ -21,14 +22,19 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     let Some((which, options)) = arguments.split_first() else {
         bail!(USAGE);
     };
-    let (package, test) = match which.as_str() {
-        "--core" => ("arm", "random_programs_run_alike_with_shortcuts"),
-        "--bus" => ("arm", "bus_transactions_are_those_of"),
-        "--checker" => ("watch", "checker_and_reference_agree"),
+    let (package, target, test) = match which.as_str() {
+        "--core" => ("arm", "--lib", "random_programs_run_alike_with_shortcuts"),
+        "--engine" => (
+            "engine",
+            "--test=fuzz",
+            "programs_of_the_fuzzer_run_alike_with",
+        ),
+        "--bus" => ("arm", "--lib", "bus_transactions_are_those_of"),
+        "--checker" => ("watch", "--lib", "checker_and_reference_agree"),
         _ => bail!(USAGE),
     };
     let mut command = cargo();
-    command.args(["test", "--quiet", "--release", "--lib"]);
+    command.args(["test", "--quiet", "--release", target]);
     command.args(["--package", package, test, "--", "--nocapture"]);
     let mut seeds = FIRST.to_string() + "..";
     for option in options.chunks(2) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask ci --all`: builds and boots every variant of every kernel. Also runs the tests whose kernels `make
-//! test` does not build. Writes the results to `docs/understand/KERNELS.md`.
+//! test` does not build, the long comparison of the engines, and the tests without the crate `engine`. Writes the
+//! results of the boots to `docs/understand/KERNELS.md`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,7 +10,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::{cargo, ci, git, must, root};
+use crate::{cargo, ci, git, lockstep, must, root, without_engine};
 
 /// Time limit on each board, in seconds of board time.
 const LIMIT_S: &str = "120";
@@ -90,6 +91,8 @@ pub fn run() -> Result<ExitCode> {
     for tests in TESTS {
         must(cargo().args(tests))?;
     }
+    lockstep::run(&[])?;
+    without_engine::run()?;
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 

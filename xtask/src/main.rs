@@ -10,11 +10,13 @@ mod defconfig;
 mod figures;
 mod fuzz;
 mod kernels;
+mod lockstep;
 mod mutants;
 mod sentences;
 mod slowest;
 #[cfg(test)]
 mod tidy;
+mod without_engine;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -25,12 +27,15 @@ const USAGE: &str = "usage: cargo xtask TASK
   aarch64 [ARGUMENT]...               run the translator's tests as an AArch64 program
   check                               run formatting, lints, unit tests and house rules
   ci                                  run all checks
-  ci --all                            build and boot every kernel
+  ci --all                            build and boot every kernel, and run the two tasks about the engine
   coverage                            list the lines of the core that no test reaches
   figures [--write]                   check, or update, the figures in documents
-  fuzz --core|--bus|--checker ...     run a fuzzer
+  fuzz --core|--engine|--bus|--checker ...
+                                      run a fuzzer
+  lockstep ...                        compare the translator with the interpreter for long
   mutants --checker|--core [WORD]...  run the tests on mutants of the checker or the core
   sentences [SEED [COUNT]]            draw sentences of documents, help and comments
+  without-engine                      build and test the workspace without the crate engine
   bisect-demo [DIR]                   find a planted bug by git bisect
   defconfig-demo [DIR]                boot an unmodified kernel
   bench [--against COMMIT] ...        measure the simulator's speed";
@@ -46,8 +51,10 @@ fn main() -> ExitCode {
             "coverage" if rest.is_empty() => coverage::run(),
             "figures" => figures::run(rest),
             "fuzz" => fuzz::run(rest),
+            "lockstep" => lockstep::run(rest),
             "mutants" => mutants::run(rest),
             "sentences" => sentences::run(rest),
+            "without-engine" if rest.is_empty() => without_engine::run(),
             "bisect-demo" => bisect::run(rest),
             "defconfig-demo" => defconfig::run(rest),
             "bench" if rest.iter().any(|word| word == "--against") => against::run(rest),

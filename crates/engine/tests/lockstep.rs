@@ -9,6 +9,7 @@
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 
+mod long;
 mod loops;
 mod program;
 

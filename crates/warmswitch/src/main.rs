@@ -59,12 +59,8 @@ fn main() -> ExitCode {
             };
         }
     };
-    let translator = session::engine::Maker {
-        knows: engine::knows,
-        make: engine::translator,
-    };
     let result = base::interrupt::install()
-        .and_then(|()| session::engine::choose(cli.engine, translator))
+        .and_then(|()| command::translator::choose(cli.engine))
         .and_then(|()| command::execute(cli.command));
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

@@ -237,7 +237,7 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Writes a register (MCR).
-    pub(crate) fn cp15_write(&mut self, opc1: u32, crn: u32, crm: u32, opc2: u32, value: u32) {
+    pub fn cp15_write(&mut self, opc1: u32, crn: u32, crm: u32, opc2: u32, value: u32) {
         self.spend_on_cp15(crn);
         let row = self.cp15_rows.row(opc1, crn, crm, opc2);
         match row.write {

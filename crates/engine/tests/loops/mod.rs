@@ -17,10 +17,10 @@ use arm::{Config, CostTable, Cpu, Exit, Saved, State};
 use crate::program::hot::{Mix, program, straight};
 use crate::program::{COST, Ram, Random, describe, saved, thumb};
 
-const WORDS: usize = 1500;
+pub const WORDS: usize = 1500;
 const ROUNDS: u32 = 40;
 
-fn machine(core: &'static Core, ram: Ram, random: &mut Random) -> Cpu<Ram> {
+pub fn machine(core: &'static Core, ram: Ram, random: &mut Random) -> Cpu<Ram> {
     let size = match *core == ARM926EJS {
         true => 4096 << random.below(3),
         false => core.cache_bytes.0,
@@ -35,7 +35,7 @@ fn machine(core: &'static Core, ram: Ram, random: &mut Random) -> Cpu<Ram> {
 }
 
 /// Runs one and the other to the limit. Returns the reason of the end.
-fn both(one: &mut Cpu<Ram>, other: &mut Cpu<Ram>, limit: u64, place: &str) -> Exit {
+pub fn both(one: &mut Cpu<Ram>, other: &mut Cpu<Ram>, limit: u64, place: &str) -> Exit {
     let before = one.clone();
     let exits = [one.run(limit), other.run(limit)];
     let states = [saved(one), saved(other)];
@@ -105,6 +105,32 @@ impl BusByte for Cpu<Ram> {
     }
 }
 
+/// Sets the registers, the mode and the pc of both.
+pub fn begin_round(both: [&mut Cpu<Ram>; 2], random: &mut Random, mix: Mix, round: u32) {
+    let registers = crate::program::registers(random);
+    let mode = if mix.rare && random.below(4) == 0 {
+        0x10
+    } else {
+        0x13 + 0x40 * (round & 1)
+    };
+    let align = mix.rare && random.below(3) == 0;
+    let section = [0, 0, 0, 1, 2, 4, 5][random.below(if mix.pages { 7 } else { 1 }) as usize] << 20;
+    let mut pc = 0x1_0000 + 4 * random.below(WORDS as u64 - 100) as u32;
+    if mix.thumb {
+        pc += 2 * random.below(2) as u32;
+    }
+    for cpu in both {
+        if align {
+            cpu.set_cpsr(0xd3);
+        }
+        cpu.set_cpsr(mode | u32::from(mix.thumb) << 5);
+        for (n, value) in registers.iter().enumerate() {
+            cpu.set_register(n, *value);
+        }
+        cpu.set_pc(pc | section);
+    }
+}
+
 fn run(core: &'static Core, seed: u64, mix: Mix) -> u64 {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     for _ in 0..4 {
@@ -120,29 +146,7 @@ fn run(core: &'static Core, seed: u64, mix: Mix) -> u64 {
     let threshold = random.below(4) as u32;
     assert!(one.set_engine(Some(engine::translator_for(core, threshold).unwrap())));
     for round in 0..ROUNDS {
-        let registers = crate::program::registers(&mut random);
-        let mode = if mix.rare && random.below(4) == 0 {
-            0x10
-        } else {
-            0x13 + 0x40 * (round & 1)
-        };
-        let align = mix.rare && random.below(3) == 0;
-        let section =
-            [0, 0, 0, 1, 2, 4, 5][random.below(if mix.pages { 7 } else { 1 }) as usize] << 20;
-        let mut pc = 0x1_0000 + 4 * random.below(WORDS as u64 - 100) as u32;
-        if mix.thumb {
-            pc += 2 * random.below(2) as u32;
-        }
-        for cpu in [&mut one, &mut other] {
-            if align {
-                cpu.set_cpsr(0xd3);
-            }
-            cpu.set_cpsr(mode | u32::from(mix.thumb) << 5);
-            for (n, value) in registers.iter().enumerate() {
-                cpu.set_register(n, *value);
-            }
-            cpu.set_pc(pc | section);
-        }
+        begin_round([&mut one, &mut other], &mut random, mix, round);
         let mut limit = one.cycles();
         for chunk in 0..12 {
             limit = limit.max(one.cycles())
@@ -200,27 +204,27 @@ fn run_all(core: &'static Core, mix: Mix) {
 }
 
 /// Loads of less than a word at the end of lines.
-const PENDING: Mix = Mix {
+pub const PENDING: Mix = Mix {
     late: true,
     rare: false,
     pages: false,
     thumb: false,
 };
-const LOOPS: Mix = Mix {
+pub const LOOPS: Mix = Mix {
     late: false,
     rare: false,
     pages: true,
     thumb: false,
 };
 /// Other modes, address spaces, and changes of the code.
-const RARE: Mix = Mix {
+pub const RARE: Mix = Mix {
     late: false,
     rare: true,
     pages: true,
     thumb: false,
 };
 
-const fn in_thumb(mix: Mix) -> Mix {
+pub const fn in_thumb(mix: Mix) -> Mix {
     Mix { thumb: true, ..mix }
 }
 

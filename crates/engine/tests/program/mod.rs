@@ -39,6 +39,19 @@ pub fn saved(cpu: &Cpu<Ram>) -> Vec<u8> {
     bytes
 }
 
+/// Saves everything but the memory, which is away for that time.
+pub fn save_without_ram(cpu: &mut Cpu<Ram>, to: &mut Vec<u8>) {
+    let words = std::mem::take(&mut cpu.bus.words);
+    to.clear();
+    cpu.save(to);
+    cpu.bus.words = words;
+}
+
+/// Whether the memories of two cores are the same.
+pub fn have_the_same_ram(one: &Cpu<Ram>, other: &Cpu<Ram>) -> bool {
+    one.bus.words == other.bus.words
+}
+
 /// The registers and counters of a core.
 pub fn describe(cpu: &Cpu<Ram>) -> String {
     let registers: Vec<_> = (0..16).map(|n| format!("{:x}", cpu.register(n))).collect();

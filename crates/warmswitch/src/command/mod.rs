@@ -29,6 +29,7 @@ pub mod report;
 pub mod run;
 pub mod scope;
 pub mod table;
+pub mod translator;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -42,8 +43,16 @@ use crate::Outcome;
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
-    /// What executes the guest's instructions: the translator where this host and the board's core have one (auto). The
-    /// engine changes no result
+    #[cfg_attr(
+        feature = "engine",
+        doc = "What executes the guest's instructions: the translator where this host and the board's core have one \
+               (auto). The engine changes no result"
+    )]
+    #[cfg_attr(
+        not(feature = "engine"),
+        doc = "What executes the guest's instructions: the interpreter, because this program was built without the \
+               translator"
+    )]
     #[arg(long, global = true, value_enum, default_value_t)]
     pub engine: Choice,
 }

@@ -1,85 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of the engines: the translator gives the same bytes and cycles as the interpreter, with Linux on the boards.
 
-use base::boards;
-use board::{BoardSpec, Machine, Stop};
-use session::boot::{KernelFiles, Recipe};
-use supply::kernel::{self, Request};
+#[cfg(all(
+    feature = "engine",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod alike;
+#[cfg(all(
+    feature = "engine",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod lockstep;
 
 use crate::commands::warmswitch;
 use crate::fcse::output_text;
 
-/// Cycles between two comparisons of the whole state. A prime number, so that the comparisons do not fall on the same
-/// places of a loop.
-const STEP: u64 = 20_000_003;
-/// Comparisons during the boot.
-const STEPS: u64 = 40;
-
-/// A machine with a kernel, before its first instruction.
-fn powered(board: &str, kernel: &str) -> (BoardSpec, Machine) {
-    let (board, _) = boards::load(board).expect("the board");
-    let built = kernel::build(&Request {
-        name: kernel.into(),
-        ..Request::default()
-    });
-    let recipe = Recipe {
-        files: Some(KernelFiles::from(&built.expect("the kernel"))),
-        ..Recipe::default()
-    };
-    let boot = recipe.prepare(&board).expect("a root file system").boot();
-    let machine = Machine::new(board.clone(), &boot).expect("a machine");
-    (board, machine)
-}
-
-fn state(machine: &Machine) -> blake3::Hash {
-    blake3::hash(&machine.snapshot().expect("the machine runs"))
-}
-
-fn translate(machine: &mut Machine) {
-    let core = machine.spec().core.core;
-    let translator = ::engine::translator(core).expect("a translator");
-    assert!(machine.cpu_mut().set_engine(Some(translator)));
-}
-
-/// Boots Linux with both engines, and compares the machines on the way.
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-fn boots_in_lockstep(board: &str, kernel: &str) {
-    let (_, mut translated) = powered(board, kernel);
-    let (board, mut interpreted) = powered(board, kernel);
-    translate(&mut translated);
-    for step in 1..=STEPS {
-        for machine in [&mut interpreted, &mut translated] {
-            assert_eq!(machine.run_until(step * STEP), Stop::Limit);
-        }
-        assert_eq!(state(&interpreted), state(&translated), "step {step}");
-        if step == STEPS / 2 {
-            // From now on, each machine continues from the state of the other one, and has a clone's code.
-            let saved = translated.snapshot().expect("the machine runs");
-            interpreted = Machine::restored(board.clone(), &saved).expect("the same board");
-            translated = translated.clone();
-        }
-    }
-    assert!(::engine::statistics().lines > 1000);
-}
-
 #[test]
-#[ignore = "needs the kernel"]
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-fn linux_boots_in_lockstep_and_continues_from_the_other_engines_state() {
-    boots_in_lockstep("sam9263", "plain");
-}
-
-#[test]
-#[ignore = "needs the kernel"]
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-fn linux_on_xscale_boots_in_lockstep() {
-    boots_in_lockstep("ixp425", "fcse-multi");
-}
-
-#[test]
+#[cfg(feature = "engine")]
 #[ignore = "needs the kernel"]
 fn programs_print_and_count_the_same_with_both_engines() {
     let suite = "mm_suite --only fork_cow --only jit_fork --only shared_memory";
@@ -115,4 +54,23 @@ fn an_unknown_engine_is_refused() {
         text.contains("a similar value exists: 'translator'"),
         "{text}"
     );
+}
+
+#[test]
+#[cfg(not(feature = "engine"))]
+fn a_program_without_the_translator_says_so_in_one_line() {
+    let output = warmswitch(&["list", "boards", "--engine", "translator"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "error: --engine translator: this program was built without the translator\n"
+    );
+    for engine in ["auto", "interpreter"] {
+        let output = warmswitch(&["list", "boards", "--engine", engine]);
+        assert!(output.status.success(), "{}", output_text(&output));
+    }
+    let help = output_text(&warmswitch(&["list", "--help"]));
+    let words: Vec<_> = help.split_whitespace().collect();
+    let help = words.join(" ");
+    assert!(help.contains("built without the translator"), "{help}");
 }

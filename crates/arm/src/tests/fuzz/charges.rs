@@ -5,7 +5,7 @@
 use super::bus::FuzzBus;
 use super::generate;
 use super::program::{Event as Happening, Op, Program};
-use super::run::{config, ram};
+use super::setup::{config, ram};
 use super::xscale;
 use crate::addr::Pa;
 use crate::bus::{BurstTime, Bus, BusError, Signals, Width};

@@ -32,28 +32,20 @@ mod random;
 mod reduce;
 mod reference;
 mod run;
+mod search;
+mod setup;
 mod steps;
 mod stores;
 mod transactions;
 mod xscale;
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
-
-use crate::model::{ARM920T, ARM926EJS, Core, FROM_BASE, SPLIT};
+use crate::model::{ARM926EJS, Core, FROM_BASE, SPLIT};
 use program::Program;
-use run::{Failure, run};
-use steps::Tally;
+use search::search;
+use setup::SMALL_920T;
 
 /// Number of programs in an ordinary test run.
 const SEEDS: u64 = 1000;
-
-/// The ARM920T with caches as small as those of the other cores, because large caches would never evict a line.
-static SMALL_920T: Core = Core {
-    cache_bytes: (4096, 131_072),
-    ..ARM920T
-};
 
 /// Cores on which programs may run.
 const CORES: [(&str, &Core); 5] = [
@@ -64,121 +56,9 @@ const CORES: [(&str, &Core); 5] = [
     ("from-base", &FROM_BASE),
 ];
 
-fn set(name: &str) -> Option<String> {
-    std::env::var(name).ok()
-}
-
-/// The core that the environment selects.
-fn chosen() -> &'static Core {
-    let name = set("FUZZ_ON").unwrap_or_else(|| CORES[0].0.into());
-    let core = CORES.iter().find(|(known, _)| *known == name);
-    core.unwrap_or_else(|| panic!("{name}: {:?}", CORES.map(|(name, _)| name)))
-        .1
-}
-
-/// Range of seeds, and time limit.
-fn plan() -> (u64, u64, Option<Duration>) {
-    let number = |text: &str| {
-        text.parse::<u64>()
-            .unwrap_or_else(|_| panic!("{text}: no number"))
-    };
-    let seeds = set("FUZZ_SEEDS");
-    let (from, to) = match seeds
-        .as_deref()
-        .map(|text| text.split_once("..").unwrap_or((text, "")))
-    {
-        Some((from, "")) => (number(from), u64::MAX),
-        Some((from, to)) => (number(from), number(to)),
-        None => (0, SEEDS),
-    };
-    let hours = set("FUZZ_HOURS").map(|text| {
-        let hours = text
-            .parse::<f64>()
-            .unwrap_or_else(|_| panic!("{text}: no number"));
-        Duration::from_secs_f64(3600.0 * hours)
-    });
-    let to = if hours.is_some() && seeds.is_none() {
-        u64::MAX
-    } else {
-        to
-    };
-    (from, to, hours)
-}
-
-/// Returns the first failure of all seeds, and event counts of the programs.
-fn search(
-    core: &'static Core,
-    from: u64,
-    to: u64,
-    time: Option<Duration>,
-) -> (Option<(u64, Failure)>, Tally) {
-    let (start, next, stop) = (Instant::now(), AtomicU64::new(from), AtomicBool::new(false));
-    let result = Mutex::new((None::<(u64, Failure)>, Tally::new()));
-    let work = || {
-        let mut tally = Tally::new();
-        while !stop.load(Ordering::Relaxed) && time.is_none_or(|time| start.elapsed() < time) {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= to {
-                break;
-            }
-            *tally.entry("program").or_default() += 1;
-            if let Err(failure) = run(core, &generate::program(seed), &mut tally) {
-                stop.store(true, Ordering::Relaxed);
-                let mut result = result.lock().unwrap();
-                if result.0.as_ref().is_none_or(|(first, _)| seed < *first) {
-                    result.0 = Some((seed, failure));
-                }
-            }
-        }
-        let mut result = result.lock().unwrap();
-        for (name, count) in tally {
-            *result.1.entry(name).or_default() += count;
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(work);
-        }
-    });
-    result.into_inner().unwrap()
-}
-
-fn report(tally: &Tally, time: Duration) {
-    let instructions = tally.get("instruction").copied().unwrap_or(0);
-    let speed = instructions as f64 / time.as_secs_f64();
-    println!("{instructions} instructions compared, {speed:.0} a second");
-    for (name, count) in tally {
-        println!("{count:>12}  {name}");
-    }
-}
-
-fn replay(path: &str) {
-    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{path}: {e}"));
-    let program = Program::parse(&text).unwrap_or_else(|| panic!("{path} is no program"));
-    if let Err(failure) = run(chosen(), &program, &mut Tally::new()) {
-        panic!("{:?}:\n{}", failure.sort, failure.text);
-    }
-}
-
 #[test]
 fn random_programs_run_alike_with_shortcuts_and_without_and_as_the_manual_says() {
-    if let Some(path) = set("FUZZ_REPLAY") {
-        return replay(&path);
-    }
-    let (core, (from, to, hours)) = (chosen(), plan());
-    let start = Instant::now();
-    let (failed, tally) = search(core, from, to, hours);
-    report(&tally, start.elapsed());
-    let Some((seed, failure)) = failed else {
-        return;
-    };
-    println!(
-        "\nseed {seed}: {:?}\n{}\n\nreduced:",
-        failure.sort, failure.text
-    );
-    let (program, failure) = reduce::reduce(core, generate::program(seed), failure);
-    println!("{program}");
-    panic!("seed {seed}: {:?}:\n{}", failure.sort, failure.text);
+    search::run_all(search::chosen(&CORES), SEEDS);
 }
 
 #[test]

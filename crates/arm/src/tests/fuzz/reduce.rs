@@ -2,8 +2,8 @@
 //! Shortens a failing program: removes every part that the failure does not need.
 
 use super::program::{Op, Program};
-use super::run::{Failure, Sort, run};
-use super::steps::Tally;
+use super::run::run;
+use super::search::{Failure, Sort, Tally};
 use crate::model::Core;
 
 /// Maximum number of programs to try.

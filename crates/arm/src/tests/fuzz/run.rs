@@ -3,41 +3,20 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::bus::{FuzzBus, RAM};
-use super::code;
-use super::generate;
+use super::bus::FuzzBus;
 use super::program::{Event, Op, Program};
-use super::steps::{Before, Follower, Plain, Tally};
-use super::xscale;
+use super::search::{Failure, Sort, Tally};
+use super::setup::{config, ram};
+use super::steps::{Before, Follower, Plain};
 use crate::bus::Bus;
-use crate::config::{Config, Victims};
-use crate::cost::CostTable;
 use crate::counters::Counters;
 use crate::cpu::{Cpu, Exit, Interlock};
+use crate::model::Core;
 use crate::model::XScaleRegisters;
-use crate::model::{Core, Descriptors};
 use crate::psr::Banks;
 use crate::state::State;
 
 type Fast = Cpu<FuzzBus<false>>;
-
-/// A failure: the operation of the program, the kind of failure, and its text.
-#[derive(Debug)]
-pub struct Failure {
-    pub op: usize,
-    pub sort: Sort,
-    pub text: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sort {
-    /// The two cores differ.
-    Shortcut,
-    /// The core without shortcuts differs from the manual.
-    Reference,
-    /// An assertion failed.
-    Panic,
-}
 
 /// State that is compared after each step.
 #[derive(Debug, PartialEq)]
@@ -89,54 +68,6 @@ fn difference(fast: &View, plain: &View) -> String {
         }
     }
     text
-}
-
-/// Configuration of the core for a program.
-pub fn config(core: &'static Core, program: &Program) -> Config {
-    let s = &program.setup;
-    let cost = CostTable {
-        bus_sync: s.seed & 1,
-        tail_exposed_256: 128,
-        walk_overhead: 1,
-        lines_tested_per_op: 8,
-        cp15_busy: 1,
-    };
-    Config {
-        victim_seed: s.seed,
-        victims: if s.late {
-            Victims::Late
-        } else {
-            Victims::Random
-        },
-        ..Config::new(core, s.icache, s.dcache, cost).unwrap()
-    }
-}
-
-/// Initial contents of memory for a program.
-pub fn ram(core: &'static Core, program: &Program) -> Vec<u32> {
-    let word = |pa| match pa {
-        generate::TABLES_START..generate::TABLES_END => 0,
-        _ => code::elsewhere(pa),
-    };
-    let mut ram: Vec<_> = (0..RAM).step_by(4).map(word).collect();
-    let extended = core.descriptors == Descriptors::Extended;
-    for (pa, words) in &program.lines {
-        for (pa, word) in (*pa..).step_by(4).zip(words) {
-            ram[pa as usize / 4] = if extended {
-                xscale::word(pa, *word)
-            } else {
-                *word
-            };
-        }
-    }
-    for (pa, word) in &program.tables {
-        let first = generate::is_first_level(*pa);
-        ram[*pa as usize / 4] = match extended {
-            true => xscale::descriptor(*pa, first, *word),
-            false => *word,
-        };
-    }
-    ram
 }
 
 /// State of the TLB, caches and write buffer, and the checksum of the transactions.

@@ -6,19 +6,17 @@
 //! If a branch or an exception flushes the pipeline, the write affects the next instruction (`DDI0198D 2.3.13`). The
 //! translation of a line holds while its instructions execute (docs/understand/LIMITS.md).
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 use super::bus::{FuzzBus, Seen};
 use super::reference::{Checked, Reference};
+use super::search::Tally;
 use crate::addr::Mva;
 use crate::cpu::Cpu;
 use crate::mmu::Kind;
 
 /// The core that is followed.
 pub type Plain = Cpu<FuzzBus<true>>;
-
-/// Number of events of each kind.
-pub type Tally = BTreeMap<&'static str, u64>;
 
 /// State before a step.
 pub struct Before {

@@ -13,7 +13,9 @@ use std::collections::BTreeMap;
 
 use super::cutter::{self, Kind, Made, Master, Word};
 use super::random::Random;
-use super::{SMALL_920T, plan, set, xscale};
+use super::search::{plan, set};
+use super::setup::SMALL_920T;
+use super::xscale;
 use crate::addr::Mva;
 use crate::cpu::Cpu;
 use crate::model::{ARM926EJS, Core};
@@ -353,12 +355,7 @@ fn run(core: &'static Core, master: Master, seed: u64) -> Result<usize, String> 
 
 #[test]
 fn bus_transactions_are_those_of_an_independent_cutter() {
-    let (from, to, hours) = plan();
-    let to = if set("FUZZ_SEEDS").is_none() && hours.is_none() {
-        100
-    } else {
-        to
-    };
+    let (from, to, hours) = plan(100);
     let start = std::time::Instant::now();
     let wanted = set("FUZZ_ON");
     let named = |core: &Core| {

@@ -6,10 +6,11 @@
 use crate::model::{Core, IXP42X};
 
 /// XScale with caches as small as those of the other cores, because large caches would never evict a line.
-pub static SMALL: Core = Core {
-    ways: 8,
-    cache_bytes: (4096, 131_072),
-    ..IXP42X
+pub static SMALL: Core = {
+    let mut core = IXP42X;
+    core.ways = 8;
+    core.cache_bytes = (4096, 131_072);
+    core
 };
 
 /// Pseudo-random bits that depend on the argument only.
