@@ -73,6 +73,11 @@ pub(crate) const BUSY: &[u32] = &[
     0x1014_0000,
 ];
 
+/// Returns whether [`BUSY`] runs on a board: whether the board has the Versatile's peripherals.
+pub(crate) fn runs_on(board: &&str) -> bool {
+    BoardSpec::named(board).unwrap().peripherals.name == "versatilepb"
+}
+
 /// str r8, [r5, r7]: makes the line dirty.
 pub(crate) const STORE: u32 = 0xe785_8007;
 

@@ -110,14 +110,6 @@ pub fn board_names() -> Vec<&'static str> {
     BOARDS.iter().map(|b| b.0).collect()
 }
 
-/// Returns the names of the built-in boards with the Versatile's peripherals, the default first. The others are whole
-/// chips.
-pub fn versatile_board_names() -> Vec<&'static str> {
-    let of_versatile = |text: &str| text.contains("\nmachine = \"versatilepb\"\n");
-    let boards = BOARDS.iter().filter(|(_, text)| of_versatile(text));
-    boards.map(|b| b.0).collect()
-}
-
 /// Largest board file that is read, in bytes.
 const LARGEST_FILE: u64 = 1 << 20;
 

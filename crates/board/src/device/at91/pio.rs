@@ -24,8 +24,8 @@ const TRIPLES: [(u32, bool); 9] = [
     (DATA, false),
     (INTERRUPT, false),
     (OPEN_DRAIN, false),
-    (0x60, false), // pull-up disabled
-    (0x70, false), // peripheral B
+    (PULL_UP, false),
+    (SELECT, false),
     (DATA_WRITE, false),
 ];
 const PIO: u32 = 0x00;
@@ -33,8 +33,14 @@ const OUTPUT: u32 = 0x10;
 const DATA: u32 = 0x30;
 const INTERRUPT: u32 = 0x40;
 const OPEN_DRAIN: u32 = 0x50;
+/// The status shows the pins whose pull-ups are off.
 const PULL_UP: u32 = 0x60;
+/// The status shows the pins of peripheral B. The first register selects A.
+const SELECT: u32 = 0x70;
 const DATA_WRITE: u32 = 0xa0;
+/// PPDDR of later chips. Linux disables the pull-down with each pull-up, on these chips as well, where the address has no
+/// register.
+const NO_PULL_DOWN: u32 = 0x90;
 
 /// The port's state.
 #[derive(Clone, Debug)]
@@ -103,18 +109,16 @@ impl Pio {
     }
 
     fn set(&mut self, reg: u32, value: u32) -> Result<(), &'static str> {
-        if matches!(reg, 0x3c | 0x4c) {
-            return Ok(()); // read-only
+        if matches!(reg, 0x3c | 0x4c | NO_PULL_DOWN) {
+            return Ok(()); // read-only, and a register of later chips
         }
         let triple = index(reg & !0xf).ok_or(regs::NO_REGISTER)?;
-        // The first register of the pull-up triple disables, and its status shows disabled pull-ups. ASR selects
-        // peripheral A, whose status is 0.
         let writable = self.status(DATA_WRITE);
         self.with_changes(|pio| {
             let status = &mut pio.status[triple];
             match (reg & !0xf, reg & 0xf) {
-                (0x70, 0x0) => *status &= !value,
-                (0x70, 0x4) => *status |= value,
+                (SELECT, 0x0) => *status &= !value,
+                (SELECT, 0x4) => *status |= value,
                 (DATA, 0x8) => *status = *status & !writable | value & writable,
                 (_, 0x0) => *status |= value,
                 (_, 0x4) => *status &= !value,
@@ -170,7 +174,7 @@ mod tests {
             let mut pio = Pio::new(0);
             let before = if reset { u32::MAX } else { 0 };
             assert_eq!(get(&mut pio, triple + 8), before, "{triple:#x}");
-            let (on, off) = if triple == 0x70 { (4, 0) } else { (0, 4) };
+            let (on, off) = if triple == SELECT { (4, 0) } else { (0, 4) };
             set(&mut pio, triple + on, 0xff);
             set(&mut pio, triple + off, 0x0f);
             assert_eq!(
@@ -179,6 +183,7 @@ mod tests {
             );
         }
         assert!(Pio::new(0).read(0, 0x80, Width::Word).is_err());
+        set(&mut Pio::new(0), 0x90, 1);
     }
 
     #[test]

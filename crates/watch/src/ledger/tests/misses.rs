@@ -4,6 +4,7 @@
 
 use super::ledger;
 use crate::ledger::{Kind, Miss, MissCause, Missed};
+use crate::shared_tests::busy::runs_on;
 use arm::Counters;
 use board::boot::Boot;
 use board::{BoardSpec, Machine, Stop};
@@ -195,7 +196,7 @@ fn an_allocated_line_evicts_another_line() {
 
 #[test]
 fn without_a_d_cache_no_store_misses() {
-    for board in board::spec::versatile_board_names() {
+    for board in board::spec::board_names().into_iter().filter(runs_on) {
         let code = [0xe3a0_1602, 0xe581_0000, 0xe581_0040, 0xe8a1_0ff0];
         let (missed, _) = run(board, &code, ICACHE, |_| CACHED);
         assert_eq!(stores(&missed).count, 0, "{board}");
