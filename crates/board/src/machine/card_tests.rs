@@ -94,7 +94,8 @@ fn the_switches_of_the_slot_show_a_card_that_can_be_written() {
         (switches(&mut m), m.cables().card().unwrap().bytes()),
         (1, 1 << 20)
     );
-    m.cables().remove_card().unwrap();
+    let now = m.now();
+    m.cpu_mut().bus.insert_card(now, None).unwrap();
     assert_eq!(switches(&mut m), 0);
     let boot = Boot::Bare {
         load: 0,

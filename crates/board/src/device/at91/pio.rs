@@ -33,6 +33,7 @@ const OUTPUT: u32 = 0x10;
 const DATA: u32 = 0x30;
 const INTERRUPT: u32 = 0x40;
 const OPEN_DRAIN: u32 = 0x50;
+#[cfg(test)]
 const PULL_UP: u32 = 0x60;
 const DATA_WRITE: u32 = 0xa0;
 
