@@ -32,6 +32,7 @@ mod terminal;
 mod usage;
 #[cfg(feature = "every-kernel")]
 mod versions;
+mod whole_chip;
 
 use std::collections::BTreeMap;
 use std::fs;

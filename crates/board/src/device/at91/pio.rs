@@ -24,8 +24,8 @@ const TRIPLES: [(u32, bool); 9] = [
     (DATA, false),
     (INTERRUPT, false),
     (OPEN_DRAIN, false),
-    (0x60, false), // pull-up disabled
-    (0x70, false), // peripheral B
+    (PULL_UP, false),
+    (SELECT, false),
     (DATA_WRITE, false),
 ];
 const PIO: u32 = 0x00;
@@ -33,8 +33,10 @@ const OUTPUT: u32 = 0x10;
 const DATA: u32 = 0x30;
 const INTERRUPT: u32 = 0x40;
 const OPEN_DRAIN: u32 = 0x50;
-#[cfg(test)]
+/// The status shows the pins whose pull-ups are off.
 const PULL_UP: u32 = 0x60;
+/// The status shows the pins of peripheral B. The first register selects A.
+const SELECT: u32 = 0x70;
 const DATA_WRITE: u32 = 0xa0;
 
 /// The port's state.
@@ -108,14 +110,12 @@ impl Pio {
             return Ok(()); // read-only
         }
         let triple = index(reg & !0xf).ok_or(regs::NO_REGISTER)?;
-        // The first register of the pull-up triple disables, and its status shows disabled pull-ups. ASR selects
-        // peripheral A, whose status is 0.
         let writable = self.status(DATA_WRITE);
         self.with_changes(|pio| {
             let status = &mut pio.status[triple];
             match (reg & !0xf, reg & 0xf) {
-                (0x70, 0x0) => *status &= !value,
-                (0x70, 0x4) => *status |= value,
+                (SELECT, 0x0) => *status &= !value,
+                (SELECT, 0x4) => *status |= value,
                 (DATA, 0x8) => *status = *status & !writable | value & writable,
                 (_, 0x0) => *status |= value,
                 (_, 0x4) => *status &= !value,
@@ -171,7 +171,7 @@ mod tests {
             let mut pio = Pio::new(0);
             let before = if reset { u32::MAX } else { 0 };
             assert_eq!(get(&mut pio, triple + 8), before, "{triple:#x}");
-            let (on, off) = if triple == 0x70 { (4, 0) } else { (0, 4) };
+            let (on, off) = if triple == SELECT { (4, 0) } else { (0, 4) };
             set(&mut pio, triple + on, 0xff);
             set(&mut pio, triple + off, 0x0f);
             assert_eq!(
