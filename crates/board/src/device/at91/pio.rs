@@ -38,6 +38,9 @@ const PULL_UP: u32 = 0x60;
 /// The status shows the pins of peripheral B. The first register selects A.
 const SELECT: u32 = 0x70;
 const DATA_WRITE: u32 = 0xa0;
+/// PPDDR of later chips. Linux disables the pull-down with each pull-up, on these chips as well, where the address has no
+/// register.
+const NO_PULL_DOWN: u32 = 0x90;
 
 /// The port's state.
 #[derive(Clone, Debug)]
@@ -106,8 +109,8 @@ impl Pio {
     }
 
     fn set(&mut self, reg: u32, value: u32) -> Result<(), &'static str> {
-        if matches!(reg, 0x3c | 0x4c) {
-            return Ok(()); // read-only
+        if matches!(reg, 0x3c | 0x4c | NO_PULL_DOWN) {
+            return Ok(()); // read-only, and a register of later chips
         }
         let triple = index(reg & !0xf).ok_or(regs::NO_REGISTER)?;
         let writable = self.status(DATA_WRITE);
@@ -180,6 +183,7 @@ mod tests {
             );
         }
         assert!(Pio::new(0).read(0, 0x80, Width::Word).is_err());
+        set(&mut Pio::new(0), 0x90, 1);
     }
 
     #[test]
