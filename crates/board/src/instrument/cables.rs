@@ -78,14 +78,6 @@ impl<'a> Cables<'a> {
         self.bus.insert_card(self.now, Some(content))
     }
 
-    /// Takes the memory card out of the board's slot.
-    ///
-    /// # Errors
-    /// Fails when the board has no slot.
-    pub fn remove_card(&mut self) -> Result<(), CardError> {
-        self.bus.insert_card(self.now, None)
-    }
-
     /// Returns the memory card in the board's slot.
     pub fn card(&self) -> Option<&Card> {
         self.bus.card()

@@ -13,7 +13,8 @@
 //! Refused: stream transfers, SDIO transfers and suspend, interrupt commands, commands while the interface is disabled,
 //! blocks of 0 bytes.
 //!
-//! Outputs: 0 = interrupt, 1 = card detect (high while a card is in the slot). No inputs. Clock: the master clock at 99,959,589 Hz, unless the machine file gives another
+//! Outputs: 0 = interrupt, 1 = card detect switch (low while a card is in the slot, as Linux expects unless
+//! the device tree has `cd-inverted`). No inputs. Clock: the master clock at 99,959,589 Hz, unless the machine file gives another
 //! rate. Value: `version`, which is 0x210 unless the machine file gives another (an estimate).
 
 use super::pdc::{self, Pdc};
@@ -434,7 +435,7 @@ impl Device for Mci {
 
     fn outputs(&self) -> u32 {
         let interrupt = self.status() & self.mask != 0;
-        u32::from(interrupt) | u32::from(self.slot.card().is_some()) << 1
+        u32::from(interrupt) | u32::from(self.slot.card().is_none()) << 1
     }
 
     fn card_slot(&self) -> Option<&Slot> {
