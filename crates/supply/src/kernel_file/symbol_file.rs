@@ -58,6 +58,25 @@ fn table(symbols: &[Symbol], base: u32, end: u32) -> (Vec<u8>, Vec<u8>) {
     (table, names)
 }
 
+/// Returns the file's header and the headers of its sections.
+fn headers(entry: u32, sections: &[[u32; 9]; 7]) -> Vec<u8> {
+    let mut file = b"\x7fELF\x01\x01\x01".to_vec();
+    file.resize(16, 0);
+    let eabi = 0x0500_0000;
+    // An executable for ARM. Section 5 has the sections' names.
+    let sizes = [HEADER, SECTION << 16, 5 << 16 | SECTIONS];
+    let words = [0x28_0002, 1, entry, 0, HEADER, eabi];
+    for word in words.into_iter().chain(sizes) {
+        file.extend(word.to_le_bytes());
+    }
+    for (name, section) in NAME_PLACES.iter().zip(sections) {
+        for word in [name].into_iter().chain(section) {
+            file.extend(word.to_le_bytes());
+        }
+    }
+    file
+}
+
 /// Makes the file. Returns `None` if the symbols do not fit the Image.
 pub fn of(image: &[u8], symbols: &[Symbol]) -> Option<Vec<u8>> {
     let base = base(symbols)?;
@@ -70,10 +89,11 @@ pub fn of(image: &[u8], symbols: &[Symbol]) -> Option<Vec<u8>> {
     let processors = processors.filter(|(at, bytes)| at.checked_add(*bytes) <= Some(length));
     let (processors_at, processors) = processors.unwrap_or((0, 0));
     let image_at = HEADER + SECTIONS * SECTION;
-    let padded = length.next_multiple_of(4);
-    let table_at = image_at + padded;
+    let table_at = image_at + length.next_multiple_of(4);
     let names_at = table_at + of_table;
     let texts_at = names_at + of_names;
+    let of_texts = NAMES.len() as u32;
+    let list = (base + processors_at, image_at + processors_at);
     // Type, flags, address, offset, bytes, link, first global symbol, alignment, bytes of an entry.
     let sections: [[u32; 9]; 7] = [
         [0; 9],
@@ -81,42 +101,10 @@ pub fn of(image: &[u8], symbols: &[Symbol]) -> Option<Vec<u8>> {
         [8, 3, end, texts_at, last - end, 0, 0, 4, 0],
         [2, 0, 0, table_at, of_table, 4, 1, 4, 16],
         [3, 0, 0, names_at, of_names, 0, 0, 1, 0],
-        [3, 0, 0, texts_at, NAMES.len() as u32, 0, 0, 1, 0],
-        [
-            1,
-            0,
-            base + processors_at,
-            image_at + processors_at,
-            processors,
-            0,
-            0,
-            4,
-            0,
-        ],
+        [3, 0, 0, texts_at, of_texts, 0, 0, 1, 0],
+        [1, 0, list.0, list.1, processors, 0, 0, 4, 0],
     ];
-    let mut file = b"\x7fELF\x01\x01\x01".to_vec();
-    file.resize(16, 0);
-    // An executable for ARM with EABI version 5. Section 5 has the sections' names.
-    let words = [
-        0x28_0002,
-        1,
-        base,
-        0,
-        HEADER,
-        0x0500_0000,
-        HEADER,
-        SECTION << 16,
-        5 << 16 | SECTIONS,
-    ];
-    words
-        .iter()
-        .for_each(|word| file.extend(u32::to_le_bytes(*word)));
-    for (name, section) in NAME_PLACES.iter().zip(sections) {
-        file.extend(name.to_le_bytes());
-        section
-            .iter()
-            .for_each(|word| file.extend(word.to_le_bytes()));
-    }
+    let mut file = headers(base, &sections);
     file.extend(image);
     file.resize(table_at as usize, 0);
     Some([&file, &table[..], &names, NAMES].concat())
