@@ -10,6 +10,7 @@ pub mod cores;
 pub mod engine;
 pub mod fetched;
 pub mod instrument;
+mod kernel_files;
 pub mod kernel_log;
 pub mod memory;
 pub mod peer;

@@ -9,7 +9,7 @@ use board::BoardSpec;
 use board::boot::{Blob, BootError, Place};
 use board::fdt::Tree;
 
-use crate::boot::KernelFiles;
+use crate::kernel_files::KernelFiles;
 use base::paths::shown;
 use supply::kernel_file::{self, KernelFile};
 use supply::symbols;

@@ -8,6 +8,7 @@
 mod config;
 mod configure;
 mod folders;
+mod machine;
 mod modules;
 mod options;
 mod patch;
@@ -32,12 +33,13 @@ use crate::cache::{self, Inputs, Lock};
 use crate::toolchain::{self, command, logged, output};
 use base::paths::{self, shown};
 use base::progress::Progress;
+pub use machine::ForMachine;
 use patch::Patch;
 use shared::Shared;
 use source::Source;
 use spec::Chosen;
 pub use spec::LAYOUTS;
-pub use trees::{ForMachine, check_machine, tree_for};
+pub use trees::{check_machine, tree_for};
 
 /// Version of the build steps. It is part of every hash. Increase the number when the steps change.
 const RECIPE: &str = "kernel 1";

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::trees::ForMachine;
+use super::machine::ForMachine;
 use base::{boards, paths};
 
 /// One symbol that a fragment sets.

@@ -13,9 +13,9 @@ use toml::Spanned;
 
 use super::config::{self, RequestedSymbol};
 use super::folders::Folders;
+use super::machine::ForMachine;
 use super::options;
 use super::patch::{self, Patch};
-use super::trees::ForMachine;
 use base::paths::{folders_with, shown};
 use base::suggest::did_you_mean;
 use base::toml_file;
@@ -68,14 +68,9 @@ pub struct BuildSpec {
     /// The source of the device tree, relative to `kernel.toml`.
     pub dts: String,
     /// The machine of this device tree, as `compatible` in machine files.
-    #[serde(default = "versatile")]
     pub compatible: String,
     /// Number of lines that a complete build prints, for the progress bar.
     pub steps: u64,
-}
-
-fn versatile() -> String {
-    "arm,versatile-pb".to_owned()
 }
 
 /// One table `[variant.<name>]`.

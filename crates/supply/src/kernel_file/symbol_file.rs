@@ -35,16 +35,17 @@ fn enclosed(symbols: &[Symbol], base: u32, (from, to): (&str, &str)) -> Option<(
     Some((from.checked_sub(base)?, to.checked_sub(from)?))
 }
 
-/// Returns the symbol table and the names in it. Functions end at the next symbol.
-fn table(symbols: &[Symbol], base: u32, end: u32) -> (Vec<u8>, Vec<u8>) {
+/// Returns the symbol table and the names in it. The Image ends at `end`, and the zeros behind it at `last`. A symbol's
+/// size reaches to the next symbol.
+fn table(symbols: &[Symbol], base: u32, (end, last): (u32, u32)) -> (Vec<u8>, Vec<u8>) {
     let (mut table, mut names) = (vec![0; 16], vec![0]);
     for (n, symbol) in symbols.iter().enumerate() {
         let next = symbols[n..].iter().find(|s| s.address > symbol.address);
         let size = next.map_or(0, |next| next.address - symbol.address);
         let section = match symbol.address {
-            at if at < base => ABSOLUTE,
-            at if at < end => TEXT,
-            _ => BSS,
+            at if (base..end).contains(&at) => TEXT,
+            at if (end..last).contains(&at) => BSS,
+            _ => ABSOLUTE,
         };
         let is_code = matches!(symbol.kind, b't' | b'T' | b'w' | b'W') && section == TEXT;
         let binding = u8::from(symbol.kind.is_ascii_uppercase());
@@ -58,65 +59,55 @@ fn table(symbols: &[Symbol], base: u32, end: u32) -> (Vec<u8>, Vec<u8>) {
     (table, names)
 }
 
+/// Returns the file's header and the headers of its sections.
+fn headers(entry: u32, sections: &[[u32; 9]; 7]) -> Vec<u8> {
+    let mut file = b"\x7fELF\x01\x01\x01".to_vec();
+    file.resize(16, 0);
+    let eabi = 0x0500_0000;
+    // An executable for ARM. Section 5 has the sections' names.
+    let sizes = [HEADER, SECTION << 16, 5 << 16 | SECTIONS];
+    let words = [0x28_0002, 1, entry, 0, HEADER, eabi];
+    for word in words.into_iter().chain(sizes) {
+        file.extend(word.to_le_bytes());
+    }
+    for (name, section) in NAME_PLACES.iter().zip(sections) {
+        for word in [name].into_iter().chain(section) {
+            file.extend(word.to_le_bytes());
+        }
+    }
+    file
+}
+
 /// Makes the file. Returns `None` if the symbols do not fit the Image.
 pub fn of(image: &[u8], symbols: &[Symbol]) -> Option<Vec<u8>> {
     let base = base(symbols)?;
     let length = u32::try_from(image.len()).ok()?;
     let end = base.checked_add(length)?;
-    let last = symbols.last()?.address.max(end);
-    let (table, names) = table(symbols, base, end);
+    // The vectors lie far behind the kernel, and belong to no section here.
+    let last = symbols.iter().find(|s| s.name == "_end");
+    let last = last.map_or(end, |s| s.address.max(end));
+    let (table, names) = table(symbols, base, (end, last));
     let (of_table, of_names) = (table.len() as u32, names.len() as u32);
     let processors = enclosed(symbols, base, ("__proc_info_begin", "__proc_info_end"));
     let processors = processors.filter(|(at, bytes)| at.checked_add(*bytes) <= Some(length));
     let (processors_at, processors) = processors.unwrap_or((0, 0));
     let image_at = HEADER + SECTIONS * SECTION;
-    let padded = length.next_multiple_of(4);
-    let table_at = image_at + padded;
+    let table_at = image_at + length.next_multiple_of(4);
     let names_at = table_at + of_table;
     let texts_at = names_at + of_names;
+    let of_texts = NAMES.len() as u32;
+    let list = (base + processors_at, image_at + processors_at);
     // Type, flags, address, offset, bytes, link, first global symbol, alignment, bytes of an entry.
     let sections: [[u32; 9]; 7] = [
         [0; 9],
-        [1, 7, base, image_at, length, 0, 0, 4, 0],
+        [1, 6, base, image_at, length, 0, 0, 4, 0],
         [8, 3, end, texts_at, last - end, 0, 0, 4, 0],
         [2, 0, 0, table_at, of_table, 4, 1, 4, 16],
         [3, 0, 0, names_at, of_names, 0, 0, 1, 0],
-        [3, 0, 0, texts_at, NAMES.len() as u32, 0, 0, 1, 0],
-        [
-            1,
-            0,
-            base + processors_at,
-            image_at + processors_at,
-            processors,
-            0,
-            0,
-            4,
-            0,
-        ],
+        [3, 0, 0, texts_at, of_texts, 0, 0, 1, 0],
+        [1, 0, list.0, list.1, processors, 0, 0, 4, 0],
     ];
-    let mut file = b"\x7fELF\x01\x01\x01".to_vec();
-    file.resize(16, 0);
-    // An executable for ARM with EABI version 5. Section 5 has the sections' names.
-    let words = [
-        0x28_0002,
-        1,
-        base,
-        0,
-        HEADER,
-        0x0500_0000,
-        HEADER,
-        SECTION << 16,
-        5 << 16 | SECTIONS,
-    ];
-    words
-        .iter()
-        .for_each(|word| file.extend(u32::to_le_bytes(*word)));
-    for (name, section) in NAME_PLACES.iter().zip(sections) {
-        file.extend(name.to_le_bytes());
-        section
-            .iter()
-            .for_each(|word| file.extend(word.to_le_bytes()));
-    }
+    let mut file = headers(base, &sections);
     file.extend(image);
     file.resize(table_at as usize, 0);
     Some([&file, &table[..], &names, NAMES].concat())
@@ -145,6 +136,7 @@ mod tests {
             symbol(0xc010_8134, b'd', "__proc_info_end"),
             symbol(0xc010_a000, b'B', "jiffies"),
             symbol(0xc010_a004, b'B', "_end"),
+            symbol(0xffff_0000, b't', "vector_rst"),
         ];
         let bytes = of(&image, &symbols).unwrap();
         let elf = object::File::parse(&*bytes).unwrap();
@@ -158,7 +150,11 @@ mod tests {
         let function = object::SymbolKind::Text;
         assert_eq!(found[1], ("start_it", 0xc010_8010, 0xf0, function));
         assert_eq!(found[4].0, "jiffies");
-        assert_eq!(found.len(), 6);
+        assert_eq!(found.len(), 7);
+        let bss = elf.section_by_name(".bss").unwrap();
+        assert_eq!(bss.address() + bss.size(), 0xc010_a004);
+        let vector = elf.symbol_by_name("vector_rst").unwrap();
+        assert_eq!(vector.section_index(), None);
         let jiffies = elf.symbol_by_name("jiffies").unwrap();
         assert_eq!(jiffies.section_index().map(|n| n.0), Some(2));
     }

@@ -128,9 +128,7 @@ mod tests {
             "the device tree behind the zImage is cut short: 30 bytes of 40"
         );
         assert!(with(&tree[..4]).unwrap_err().contains("4 bytes of 8"));
-        assert_eq!(
-            split(b"no kernel".to_vec()),
-            Ok((b"no kernel".to_vec(), None))
-        );
+        let other = b"no kernel".to_vec();
+        assert_eq!(split(other.clone()), Ok((other, None)));
     }
 }
