@@ -12,6 +12,8 @@ pub mod fetched;
 pub mod instrument;
 pub mod kernel_log;
 pub mod memory;
+pub mod network;
+pub mod pace;
 pub mod peer;
 pub mod qemu;
 pub mod root_fs;
