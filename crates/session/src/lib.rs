@@ -13,6 +13,8 @@ pub mod instrument;
 mod kernel_files;
 pub mod kernel_log;
 pub mod memory;
+pub mod network;
+pub mod pace;
 pub mod peer;
 pub mod qemu;
 pub mod root_fs;

@@ -23,9 +23,10 @@ use smoltcp::wire::{
 pub const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 /// Address of the board.
 pub const BOARD: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-const MAC: EthernetAddress = EthernetAddress([2, 0, 0, 0, 0, 2]);
+/// Hardware address of the host.
+pub(crate) const MAC: EthernetAddress = EthernetAddress([2, 0, 0, 0, 0, 2]);
 /// Time from the last bit of a frame to the first bit of the answer, when the cable is free.
-const THINKS_NS: u64 = 10_000;
+pub(crate) const THINKS_NS: u64 = 10_000;
 /// Largest payload of a UDP packet in one frame, in bytes.
 pub const LARGEST_PAYLOAD: usize = 1472;
 const IDENT: u16 = 0x7773;
@@ -40,6 +41,11 @@ pub trait Peer {
     fn next_ns(&self) -> u64;
     /// Acts when the time has come or a frame has arrived.
     fn act(&mut self, cables: &mut Cables<'_>);
+
+    /// Acts when the board sleeps and nothing on the board can wake it. Returns whether the peer may wake it later.
+    fn act_asleep(&mut self, _: &mut Cables<'_>) -> bool {
+        false
+    }
 }
 
 /// No peer: nothing is connected to the cables.
@@ -103,13 +109,15 @@ pub struct Station {
     pub answers: u64,
 }
 
+/// The frames that a TCP/IP stack has not taken yet, and the frames that it made.
 #[derive(Default)]
-struct Queues {
-    received: VecDeque<Vec<u8>>,
-    sent: VecDeque<Vec<u8>>,
+pub(crate) struct Queues {
+    pub(crate) received: VecDeque<Vec<u8>>,
+    pub(crate) sent: VecDeque<Vec<u8>>,
 }
 
-fn instant(ns: u64) -> Instant {
+/// Converts nanoseconds since power-on to a time of the TCP/IP stack.
+pub(crate) fn instant(ns: u64) -> Instant {
     Instant::from_micros((ns / 1000) as i64)
 }
 
@@ -285,7 +293,7 @@ impl Device for Queues {
     }
 }
 
-struct Received(Vec<u8>);
+pub(crate) struct Received(Vec<u8>);
 
 impl phy::RxToken for Received {
     fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
@@ -293,7 +301,7 @@ impl phy::RxToken for Received {
     }
 }
 
-struct ToSend<'a>(&'a mut VecDeque<Vec<u8>>);
+pub(crate) struct ToSend<'a>(&'a mut VecDeque<Vec<u8>>);
 
 impl phy::TxToken for ToSend<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, fill: F) -> R {

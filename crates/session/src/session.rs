@@ -404,6 +404,12 @@ impl<'a, B: BoardBus> Attached<'a, B> {
             peer.act(&mut machine.cables());
         }
     }
+
+    /// Lets the peer act while the board sleeps. Returns whether the peer may wake the board.
+    fn may_wake(&mut self, machine: &mut Machine<B>) -> bool {
+        let peer = self.peer.as_mut();
+        peer.is_some_and(|peer| peer.act_asleep(&mut machine.cables()))
+    }
 }
 
 impl<B: BoardBus> console::StopHandler<B> for Attached<'_, B> {
@@ -433,6 +439,7 @@ impl<B: BoardBus> console::StopHandler<B> for Attached<'_, B> {
             }
             Stop::Frame => self.act(machine),
             Stop::Limit if machine.now() >= due => self.act(machine),
+            Stop::Asleep if self.may_wake(machine) => {}
             _ => return Ok(AfterStop::Nothing),
         }
         Ok(AfterStop::GoOn)

@@ -2,7 +2,8 @@
 //! Runs on disk. A run has the files `out/runs/HASH/run.json` and `console.txt`. HASH is the hash of all inputs. The
 //! guest's output is read from `console.txt`.
 //!
-//! A stored run is never repeated. Campaigns (`campaign.rs`) list runs.
+//! A stored run is never repeated. Campaigns (`campaign.rs`) list runs. A run with the host's network (`--forward`) is
+//! never stored, because it depends on the world outside.
 
 use std::path::{Path, PathBuf};
 

@@ -9,6 +9,8 @@
 //!
 //! The run also ends when the guest resets the board, panics or halts, and when the limit is reached. While the board
 //! sleeps and waits for a key, board time stands still. The host time of this wait counts against the limit.
+//!
+//! With `--forward`, the board runs in real time while it idles, and packets wake a sleeping board ([`Network`]).
 
 mod prompt;
 
@@ -30,6 +32,9 @@ use base::terminal::RawMode;
 use base::time;
 use results::runs::markers;
 use session::boot::Recipe;
+use session::network::{self, Network};
+use session::pace::Pace;
+use session::peer::Peer as _;
 use session::target::Target;
 use session::watchdog::{Over, Watchdog};
 use supply::symbols::Symbols;
@@ -56,6 +61,10 @@ pub const HELP: Help = Help {
             "boot --board omap1610 --kernel fcse-guaranteed",
             "on another board, with FCSE",
         ),
+        (
+            "boot --forward 2222:22 --add-package dropbear-bin",
+            "port 2222 of the host leads to the guest's ssh server",
+        ),
     ],
 };
 
@@ -71,15 +80,21 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS")]
     limit: Option<f64>,
     /// At the end, print one line of JSON with the reason of the end, hashes and counters
-    #[arg(long)]
+    #[arg(long, conflicts_with = "forward")]
     json: bool,
+    #[command(flatten)]
+    network: network::Options,
 }
 
 pub fn execute(args: &Args) -> Result<Outcome> {
     if let Some(limit) = args.limit {
         time::seconds("limit", limit)?;
     }
-    let (machine, vmlinux) = power_on(&args.target, &args.cmdline)?;
+    let network = args.network.open()?;
+    let (mut machine, vmlinux) = power_on(&args.target, &args.cmdline)?;
+    if let Some(network) = &network {
+        network.plug(&mut machine.cables());
+    }
     let raw = RawMode::enter().context("cannot switch the terminal to raw mode")?;
     let default_limit_s = if raw.is_some() {
         f64::INFINITY
@@ -88,6 +103,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     };
     let mut console = Console {
         machine,
+        network,
         shown: 0,
         last_active_s: 0.0,
         awaits_marker: args.target.has_our_root(),
@@ -106,7 +122,13 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     let ending = console.run();
     console.raw = None;
     let ending = ending?;
-    for note in console.machine.notes() {
+    let network = console.network.as_ref().map(Network::notes);
+    for note in console
+        .machine
+        .notes()
+        .into_iter()
+        .chain(network.into_iter().flatten())
+    {
         eprintln!("note: {note}");
     }
     if args.json {
@@ -174,6 +196,8 @@ enum Ending {
 
 struct Console {
     machine: Machine,
+    /// The host's network, if the user asks for it.
+    network: Option<Network>,
     /// Number of bytes of the console log that were printed.
     shown: usize,
     /// Board time of the last output or work, in seconds.
@@ -204,7 +228,7 @@ struct Console {
 
 impl Console {
     fn run(&mut self) -> Result<Ending> {
-        let mut pace = Pace::new(&self.machine);
+        let mut pace = Pace::new(self.machine.seconds());
         let mut watchdog = Watchdog::new(&self.machine);
         loop {
             self.take_input();
@@ -214,7 +238,7 @@ impl Console {
             let before = (self.machine.now(), self.machine.counters().idle_cycles);
             let hz = self.machine.spec().cpu_hz as f64;
             let until = (self.machine.seconds() + SLICE_S).min(self.limit_s) * hz;
-            let stop = self.machine.run_until(until.ceil() as u64);
+            let stop = self.run_until(until.ceil() as u64);
             self.show();
             let idle = self.idle_share(before);
             if idle < IDLE {
@@ -239,12 +263,19 @@ impl Console {
             // The writer of an open pipe may be as slow as a user at a terminal, so the board waits for both.
             let may_type = self.raw.is_some() || !self.input_ended && self.held.is_empty();
             if may_type && idle >= IDLE {
-                let ahead = pace.ahead(&self.machine);
+                let ahead = pace.ahead(self.machine.seconds());
                 self.wait_for_key(ahead);
             }
             if self.raw.is_none() && self.type_held(stop == Stop::Asleep) {
                 return Ok(Ending::Left);
             }
+        }
+    }
+
+    fn run_until(&mut self, cycle: u64) -> Stop {
+        match &mut self.network {
+            Some(network) => network.run_until(&mut self.machine, cycle),
+            None => self.machine.run_until(cycle),
         }
     }
 
@@ -260,10 +291,10 @@ impl Console {
         }
     }
 
-    /// Waits for a key that wakes the board. Returns the ending if no key can arrive, or if no key arrives before the
-    /// limit.
+    /// Waits for a key or a packet that wakes the board. Returns the ending if none can arrive, or if none arrives
+    /// before the limit.
     fn sleep(&mut self) -> Option<Ending> {
-        if self.raw.is_none() && self.input_ended {
+        if self.raw.is_none() && self.input_ended && self.network.is_none() {
             let at_prompt = !self.awaits_marker && self.asks();
             return Some(if at_prompt {
                 Ending::Left
@@ -276,7 +307,12 @@ impl Console {
             return Some(Ending::Stopped(Stop::Asleep));
         }
         let start = Instant::now();
-        self.wait_for_key(Duration::from_secs_f64(left_s.min(1.0)));
+        match &mut self.network {
+            Some(network) => {
+                network.act_asleep(&mut self.machine.cables());
+            }
+            None => self.wait_for_key(Duration::from_secs_f64(left_s.min(1.0))),
+        }
         self.asleep_s += start.elapsed().as_secs_f64();
         None
     }
@@ -401,32 +437,5 @@ impl Console {
             self.shown = log.len();
             self.last_active_s = self.machine.seconds();
         }
-    }
-}
-
-/// Keeps an idle board from running ahead of real time.
-struct Pace {
-    host: Instant,
-    board_s: f64,
-}
-
-impl Pace {
-    fn new(machine: &Machine) -> Pace {
-        Pace {
-            host: Instant::now(),
-            board_s: machine.seconds(),
-        }
-    }
-
-    /// Returns how far the board is ahead of real time. If the board is behind, the comparison starts anew, so the
-    /// board does not hurry to catch up.
-    fn ahead(&mut self, machine: &Machine) -> Duration {
-        let board = machine.seconds() - self.board_s;
-        let host = self.host.elapsed().as_secs_f64();
-        if board <= host {
-            *self = Pace::new(machine);
-            return Duration::ZERO;
-        }
-        Duration::from_secs_f64((board - host).min(1.0))
     }
 }

@@ -21,6 +21,8 @@ use results::runs::run::Window;
 use session::boot::Prepared;
 use session::fetched::{self, Fetched};
 use session::kernel_log;
+use session::network::{self, Network};
+use session::peer::{NoPeer, Peer};
 use session::qemu::{self, Qemu, Start};
 use session::session::{Failure, Session};
 use session::snapshot::Snapshots;
@@ -55,7 +57,7 @@ pub struct Args {
     target: Target,
     /// Run the command on QEMU's versatilepb, with the board's size of RAM
     #[arg(long, value_name = "CPU", num_args = 0..=1, require_equals = true,
-          default_missing_value = qemu::ARM926, conflicts_with_all = ["set", "victims", "limit"])]
+          default_missing_value = qemu::ARM926, conflicts_with_all = ["set", "victims", "limit", "forward"])]
     qemu: Option<String>,
     /// Name of a mutant, or FILE:NAME. Before the run, removes the mutant's maintenance operation from the kernel
     #[arg(long, value_name = "MUTANT")]
@@ -69,16 +71,18 @@ pub struct Args {
     /// After the command, print its cycles and the core's counters
     ///
     /// The cycles and counters include the shell's work and idle cycles. They are exact to 5 ms of board time.
-    #[arg(long, conflicts_with = "qemu")]
+    #[arg(long, conflicts_with_all = ["qemu", "forward"])]
     counters: bool,
     /// Interrupt the command at random moments that SEED determines, and switch between its tasks (docs/use/CHAOS.md)
     ///
     /// The command `mm_chaos` without arguments runs the seed's random program.
-    #[arg(long, value_name = "SEED", conflicts_with_all = ["qemu", "fetch"])]
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["qemu", "fetch", "forward"])]
     chaos: Option<u64>,
     /// Boot, instead of restoring a snapshot of an earlier boot
     #[arg(long, conflicts_with = "qemu")]
     fresh_boot: bool,
+    #[command(flatten)]
+    network: network::Options,
     /// Command to run in the guest. One word is a line for the guest's shell. Several words are a program and its
     /// arguments
     ///
@@ -107,11 +111,12 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     if let Some(seed) = args.chaos {
         return args.disturbed(seed, &board, mutant.as_ref());
     }
+    let network = args.network.open()?;
     let Given { typed, stdin, .. } = Given::new(&args.command)?;
     let prepared = args.prepared(&board, stdin, mutant.as_ref())?;
     let ran = match &args.qemu {
         Some(cpu) => args.on_qemu(cpu, &board, &prepared, &typed),
-        None => args.on_board(&board, &prepared, &typed),
+        None => args.on_board(&board, &prepared, &typed, network),
     };
     if let Err(error) = &ran
         && let Some(failure) = error.downcast_ref::<Failure>()
@@ -201,22 +206,39 @@ impl Args {
         Snapshots::cached_if(common && !self.fresh_boot)
     }
 
-    fn on_board(&self, board: &BoardSpec, prepared: &Prepared, typed: &Typed) -> Result<GuestRun> {
+    /// Runs the command on the board. The network begins after the boot, so that a snapshot of the boot has none of it.
+    fn on_board(
+        &self,
+        board: &BoardSpec,
+        prepared: &Prepared,
+        typed: &Typed,
+        mut network: Option<Network>,
+    ) -> Result<GuestRun> {
         let boot = prepared.boot();
         let note = |line: &str| eprintln!("{line}");
         let mut session = Session::booted(&self.snapshots(typed.reads()), board, 1, &boot, &note)?;
+        if let Some(network) = &network {
+            network.plug(&mut session.cables());
+        }
+        let peer: &mut dyn Peer = match &mut network {
+            Some(network) => network,
+            None => &mut NoPeer,
+        };
         let began_s = session.seconds();
-        let measured = session.run(typed, self.limit)?;
+        let measured = session.run_beside(typed, self.limit, peer)?;
         let (output, status) = typed.ended(&measured.console)?;
         let fetched = fetched::all(&self.fetch, &mut |typed| {
-            let measured = session.run(typed, self.limit)?;
+            let measured = session.run_beside(typed, self.limit, peer)?;
             typed.ended(&measured.console)
         });
         let kernel_messages = match status {
             0 => Vec::new(),
             _ => kernel_log::since(&mut session, began_s),
         };
-        session.notes().iter().for_each(|n| eprintln!("note: {n}"));
+        let refused = network.as_ref().map(Network::notes).unwrap_or_default();
+        for note in session.notes().iter().chain(&refused) {
+            eprintln!("note: {note}");
+        }
         Ok(GuestRun {
             output,
             status,

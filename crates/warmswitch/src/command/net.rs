@@ -19,7 +19,8 @@ use base::paths::shown;
 use base::shell;
 use base::time;
 use results::runs::markers::Typed;
-use session::peer::{LARGEST_PAYLOAD, Plan, Question, Station, periods, rate, round_trips};
+use session::network::{self, Network};
+use session::peer::{LARGEST_PAYLOAD, Peer, Plan, Question, Station, periods, rate, round_trips};
 
 /// Rate of `--flood` when no answer comes; `ping -f` uses the same rate.
 const FLOOD_HZ: f64 = 100.0;
@@ -52,10 +53,10 @@ pub struct Args {
     #[arg(long, value_name = "MBIT", default_value_t = 100)]
     mbit: u32,
     /// Pings per second from the host, after the board's first frame
-    #[arg(long, value_name = "HZ")]
+    #[arg(long, value_name = "HZ", conflicts_with = "forward")]
     ping_hz: Option<f64>,
     /// Send the host's next ping when the last ping is answered, or after 10 ms
-    #[arg(long, conflicts_with = "ping_hz")]
+    #[arg(long, conflicts_with_all = ["ping_hz", "forward"])]
     flood: bool,
     /// Send UDP packets to port 7000 instead of pings. A program on the board answers them
     #[arg(long)]
@@ -66,6 +67,8 @@ pub struct Args {
     /// Payload of a ping or packet, in bytes [default: 56]
     #[arg(long, value_name = "BYTES")]
     ping_bytes: Option<usize>,
+    #[command(flatten)]
+    network: network::Options,
     /// Size of the probe's memory, in frames
     #[arg(long, value_name = "FRAMES", default_value_t = 1 << 20)]
     depth: usize,
@@ -84,6 +87,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     let command = shell::typed(&args.command)?;
     let typed = Typed::own(&format!("network-up {command} </dev/null"));
     let mut host = Station::new(args.plan()?);
+    let mut network = args.network.open()?;
     if args.depth == 0 {
         bail!("--depth 0: use 1 or more");
     }
@@ -94,7 +98,17 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     cables.plug(Some(rate));
     cables.tap(args.depth);
     cables.set_stop_on_frame(true);
-    let measured = session.run_beside(&typed, args.options.limit, &mut host)?;
+    let peer: &mut dyn Peer = match &mut network {
+        Some(network) => {
+            network.plug(&mut session.cables());
+            network
+        }
+        None => &mut host,
+    };
+    let measured = session.run_beside(&typed, args.options.limit, peer)?;
+    for note in network.as_ref().map(Network::notes).into_iter().flatten() {
+        eprintln!("note: {note}");
+    }
     let (output, status) = instrument_options::ended(&typed, &measured)?;
     let link = session.link();
     if let (Some(path), Some(probe)) = (&args.pcapng, link.probe()) {

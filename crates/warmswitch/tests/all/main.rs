@@ -20,6 +20,7 @@ mod flat;
 mod host;
 mod instruments;
 mod look;
+mod network;
 #[cfg(feature = "every-kernel")]
 mod product;
 mod project;

@@ -50,6 +50,34 @@ fn a_wrong_name_is_answered_with_the_nearest_one() {
 }
 
 #[test]
+fn a_taken_port_and_options_that_compare_runs_are_refused_with_the_network() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = taken.local_addr().expect("its address").port();
+    let forward = format!("{port}:22");
+    let place = format!("127.0.0.1:{port}");
+    for verb in ["boot", "guest", "net"] {
+        let words = [verb, "--forward", &forward, "--", "true"];
+        refused(&words, &["--forward", &place, "in use"]);
+        let words = [verb, "--forward", "22", "--", "true"];
+        refused(&words, &["--forward", "[ADDR:]PORT:GUEST_PORT"]);
+        let words = [verb, "--host-loopback", "--", "true"];
+        refused(&words, &["--forward"]);
+    }
+    for (verb, option) in [
+        ("boot", "--json"),
+        ("guest", "--counters"),
+        ("guest", "--qemu"),
+        ("guest", "--chaos=1"),
+        ("net", "--flood"),
+        ("net", "--ping-hz=5"),
+    ] {
+        let name = option.split('=').next().unwrap_or(option);
+        let words = [verb, option, "--forward", "0:22", "--", "true"];
+        refused(&words, &["--forward", name]);
+    }
+}
+
+#[test]
 fn wrong_usage_is_exit_code_2() {
     refused(&[], &["Usage"]);
     refused(&["dance"], &["dance"]);
