@@ -22,7 +22,7 @@ fn with_emac() -> SystemBus {
     };
     let emac = parts::build("at91_emac", &params).unwrap();
     bus.attach("emac", (EMAC, 0x1000), emac).unwrap();
-    bus.network = bus.slots.len() - 1;
+    bus.network = Some(bus.slots.len() - 1);
     bus.link.tell_beginnings();
     for n in 0..64 {
         let last = if n == 63 { 2 } else { 0 };
@@ -74,7 +74,7 @@ fn a_frame_of_the_host_is_in_memory_at_its_end_and_raises_the_interrupt() {
     };
     assert_eq!(word(&bus, RX_RING) & 1, 1, "the first buffer is full");
     assert_eq!(word(&bus, RX_RING + 8) & 1, 0, "the second one is not");
-    let index = bus.network;
+    let index = bus.network.unwrap();
     assert_eq!(bus.slots[index].outputs, 0);
     run(&mut bus, 200 + 4_992 + 200);
     assert_eq!(bus.slots[index].outputs, 1);
