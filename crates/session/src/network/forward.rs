@@ -52,7 +52,7 @@ impl Forward {
     ///
     /// # Errors
     /// Fails when another program has the port, and when the address is not the host's.
-    pub(super) fn listen(self) -> Result<Listening> {
+    pub(crate) fn listen(self) -> Result<Listening> {
         let cannot = || {
             anyhow!(
                 "--forward {self}: cannot listen on {}; give another port of the host",
@@ -69,9 +69,9 @@ impl Forward {
 }
 
 /// A port of the host on which clients arrive.
-pub(super) struct Listening {
-    pub(super) listener: TcpListener,
-    pub(super) guest: u16,
+pub(crate) struct Listening {
+    pub(crate) listener: TcpListener,
+    pub(crate) guest: u16,
 }
 
 #[cfg(test)]

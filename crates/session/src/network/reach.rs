@@ -13,14 +13,14 @@ const DNS_PORT: u16 = 53;
 const RESOLVERS: &str = "/etc/resolv.conf";
 
 /// Rules for the addresses that the guest may reach.
-pub(super) struct Reach {
+pub(crate) struct Reach {
     /// Whether the guest may reach the host's loopback and the host's own addresses.
     host_loopback: bool,
     resolver: Option<Ipv4Addr>,
 }
 
 impl Reach {
-    pub(super) fn new(host_loopback: bool) -> Reach {
+    pub(crate) fn new(host_loopback: bool) -> Reach {
         let resolvers = std::fs::read_to_string(RESOLVERS).unwrap_or_default();
         Reach {
             host_loopback,
@@ -30,7 +30,7 @@ impl Reach {
 
     /// Returns the address on the host's side for an address that the guest wants to reach. Returns `None` if the guest
     /// may not reach it.
-    pub(super) fn target(&self, wanted: SocketAddrV4) -> Option<SocketAddrV4> {
+    pub(crate) fn target(&self, wanted: SocketAddrV4) -> Option<SocketAddrV4> {
         let (ip, port) = (*wanted.ip(), wanted.port());
         let reached = match ip {
             HOST => self.host_loopback.then_some(Ipv4Addr::LOCALHOST),

@@ -14,7 +14,7 @@ use crate::peer::{BOARD, HOST, MAC};
 
 /// What the network does with a frame.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Kind<'a> {
+pub(crate) enum Kind<'a> {
     /// The TCP/IP stack answers.
     Stack,
     /// Nothing answers.
@@ -33,7 +33,7 @@ pub(super) enum Kind<'a> {
 }
 
 /// Sorts a frame of the guest. The frame may have any content.
-pub(super) fn sort(frame: &[u8]) -> Kind<'_> {
+pub(crate) fn sort(frame: &[u8]) -> Kind<'_> {
     let Ok(ethernet) = EthernetFrame::new_checked(frame) else {
         return Kind::Ignored;
     };

@@ -9,19 +9,19 @@ use std::net::SocketAddrV4;
 use crate::peer::{BOARD, HOST, MAC, Queues, instant};
 
 /// Bytes of a connection's buffer, in each direction.
-pub(super) const BUFFER: usize = 64 * 1024;
+pub(crate) const BUFFER: usize = 64 * 1024;
 
 /// The stack, its connections and its frames.
-pub(super) struct Stack {
+pub(crate) struct Stack {
     interface: Interface,
-    pub(super) queues: Queues,
+    pub(crate) queues: Queues,
     sockets: SocketSet<'static>,
     /// Time of the last poll, in nanoseconds since power-on. It never runs backwards.
-    pub(super) ns: u64,
+    pub(crate) ns: u64,
 }
 
 impl Stack {
-    pub(super) fn new() -> Stack {
+    pub(crate) fn new() -> Stack {
         let mut queues = Queues::default();
         let mut interface = Interface::new(Config::new(MAC.into()), &mut queues, instant(0));
         interface.update_ip_addrs(|addresses| {
@@ -41,7 +41,7 @@ impl Stack {
     }
 
     /// Takes the waiting frames and makes new frames.
-    pub(super) fn poll(&mut self, ns: u64) {
+    pub(crate) fn poll(&mut self, ns: u64) {
         self.ns = self.ns.max(ns);
         let now = instant(self.ns);
         self.interface
@@ -49,7 +49,7 @@ impl Stack {
     }
 
     /// Returns the time at which the stack next has work, in nanoseconds since power-on.
-    pub(super) fn wakes_ns(&mut self) -> u64 {
+    pub(crate) fn wakes_ns(&mut self) -> u64 {
         let wakes = self.interface.poll_at(instant(self.ns), &self.sockets);
         wakes.map_or(u64::MAX, |at| {
             (at.total_micros() as u64 + 1).max(self.ns / 1000 + 1) * 1000
@@ -57,17 +57,17 @@ impl Stack {
     }
 
     /// Returns a connection's socket.
-    pub(super) fn socket(&mut self, handle: SocketHandle) -> &mut tcp::Socket<'static> {
+    pub(crate) fn socket(&mut self, handle: SocketHandle) -> &mut tcp::Socket<'static> {
         self.sockets.get_mut(handle)
     }
 
     /// Removes a socket.
-    pub(super) fn remove(&mut self, handle: SocketHandle) {
+    pub(crate) fn remove(&mut self, handle: SocketHandle) {
         self.sockets.remove(handle);
     }
 
     /// Takes the connection that the guest opens with the frame `syn`. Returns `None` if the stack refuses the frame.
-    pub(super) fn accept(&mut self, far: SocketAddrV4, syn: Vec<u8>) -> Option<SocketHandle> {
+    pub(crate) fn accept(&mut self, far: SocketAddrV4, syn: Vec<u8>) -> Option<SocketHandle> {
         let mut socket = socket();
         if socket.listen(endpoint(far)).is_err() {
             return None;
@@ -83,7 +83,7 @@ impl Stack {
     }
 
     /// Opens a connection to a port of the guest. Returns `None` if the stack refuses the port.
-    pub(super) fn connect(&mut self, guest: u16, from: SocketAddrV4) -> Option<SocketHandle> {
+    pub(crate) fn connect(&mut self, guest: u16, from: SocketAddrV4) -> Option<SocketHandle> {
         let mut socket = socket();
         let context = self.interface.context();
         let opened = socket.connect(context, (IpAddress::Ipv4(BOARD), guest), endpoint(from));

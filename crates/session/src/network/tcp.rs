@@ -19,7 +19,7 @@ use super::stack::Stack;
 use crate::peer::HOST;
 
 /// Largest number of connections.
-pub(super) const MOST: usize = 64;
+pub(crate) const MOST: usize = 64;
 /// Largest number of clients that a port takes at once.
 const AT_ONCE: usize = 16;
 /// Real time in which the far machine must accept a connection of the guest.
@@ -67,17 +67,17 @@ enum Look {
 }
 
 /// All connections.
-pub(super) struct Connections {
+pub(crate) struct Connections {
     all: Vec<Connection>,
     /// Sockets that were reset. They are removed when the stack has sent the reset.
     reset: Vec<SocketHandle>,
     next_port: u16,
     /// Number of connections that were refused because there were too many.
-    pub(super) too_many: u64,
+    pub(crate) too_many: u64,
 }
 
 impl Connections {
-    pub(super) fn new() -> Connections {
+    pub(crate) fn new() -> Connections {
         Connections {
             all: Vec::new(),
             reset: Vec::new(),
@@ -87,7 +87,7 @@ impl Connections {
     }
 
     /// Handles the guest's first frame of a connection. Returns the frame if the stack must answer it now.
-    pub(super) fn opens(
+    pub(crate) fn opens(
         &mut self,
         (guest, far): (u16, SocketAddrV4),
         syn: Vec<u8>,
@@ -143,7 +143,7 @@ impl Connections {
     }
 
     /// Takes the clients of a forwarded port.
-    pub(super) fn take_clients(&mut self, port: &Listening, stack: &mut Stack) {
+    pub(crate) fn take_clients(&mut self, port: &Listening, stack: &mut Stack) {
         for _ in 0..AT_ONCE {
             let Ok((stream, _)) = port.listener.accept() else {
                 return;
@@ -174,7 +174,7 @@ impl Connections {
     }
 
     /// Moves what has arrived on either side.
-    pub(super) fn look(&mut self, stack: &mut Stack) {
+    pub(crate) fn look(&mut self, stack: &mut Stack) {
         for handle in self.reset.drain(..) {
             stack.remove(handle);
         }
@@ -326,7 +326,7 @@ fn reset(stream: TcpStream) {
 #[cfg(test)]
 impl Connections {
     /// Returns the number of connections.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.all.len()
     }
 }

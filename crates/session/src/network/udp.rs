@@ -34,13 +34,13 @@ struct Pair {
 
 /// All datagrams.
 #[derive(Default)]
-pub(super) struct Datagrams {
+pub(crate) struct Datagrams {
     pairs: Vec<Pair>,
 }
 
 impl Datagrams {
     /// Sends a datagram of the guest. A datagram that cannot be sent is lost, as on every network.
-    pub(super) fn send(
+    pub(crate) fn send(
         &mut self,
         (mac, port): (EthernetAddress, u16),
         to: SocketAddrV4,
@@ -81,7 +81,7 @@ impl Datagrams {
     }
 
     /// Returns the answers that have arrived, as frames for the guest.
-    pub(super) fn answers(&mut self) -> Vec<Vec<u8>> {
+    pub(crate) fn answers(&mut self) -> Vec<Vec<u8>> {
         self.pairs.retain(|pair| pair.used.elapsed() < SILENT);
         let mut frames = Vec::new();
         // One byte more than the guest takes shows that a datagram is too large.
@@ -147,7 +147,7 @@ impl Pair {
 #[cfg(test)]
 impl Datagrams {
     /// Returns the number of pairs of ports.
-    pub(super) fn pairs(&self) -> usize {
+    pub(crate) fn pairs(&self) -> usize {
         self.pairs.len()
     }
 }

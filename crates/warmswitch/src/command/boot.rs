@@ -15,7 +15,7 @@
 mod prompt;
 
 use std::io::{IsTerminal as _, Read as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
@@ -134,28 +134,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     if args.json {
         println!("\n{}", console.summary(&ending));
     }
-    match ending {
-        Ending::Left => Ok(Outcome::Done),
-        Ending::Over(over) => {
-            eprintln!("\n{}", over.what());
-            Ok(match over {
-                Over::Halted | Over::PoweredDown => Outcome::Done,
-                Over::Panic | Over::Still | Over::HalfUnpacked => Outcome::No,
-            })
-        }
-        Ending::Stopped(stop) => {
-            let symbols = Symbols::of(vmlinux.as_deref());
-            eprintln!(
-                "\n{}",
-                console.machine.message(&stop, |pc| symbols.name(pc))
-            );
-            Ok(if matches!(stop, Stop::Reset) {
-                Outcome::Done
-            } else {
-                Outcome::No
-            })
-        }
-    }
+    Ok(console.tell(&ending, vmlinux.as_deref()))
 }
 
 /// Returns a machine before its first instruction, with all images in memory. Also returns the path of the kernel's
@@ -394,6 +373,28 @@ impl Console {
                     self.escape = false;
                     self.machine.send(&[byte]);
                     self.typed = true;
+                }
+            }
+        }
+    }
+
+    /// Prints how the run ended. Returns the outcome.
+    fn tell(&self, ending: &Ending, vmlinux: Option<&Path>) -> Outcome {
+        match ending {
+            Ending::Left => Outcome::Done,
+            Ending::Over(over) => {
+                eprintln!("\n{}", over.what());
+                match over {
+                    Over::Halted | Over::PoweredDown => Outcome::Done,
+                    Over::Panic | Over::Still | Over::HalfUnpacked => Outcome::No,
+                }
+            }
+            Ending::Stopped(stop) => {
+                let symbols = Symbols::of(vmlinux);
+                eprintln!("\n{}", self.machine.message(stop, |pc| symbols.name(pc)));
+                match stop {
+                    Stop::Reset => Outcome::Done,
+                    _ => Outcome::No,
                 }
             }
         }
