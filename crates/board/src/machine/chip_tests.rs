@@ -126,25 +126,25 @@ fn an_address_without_a_unit_gives_an_abort_and_a_note() {
     assert!(notes.len() == 1 && notes[0].ends_with(end), "{notes:?}");
 }
 
-/// ldr r0, [pc, #4]; ldr r1, [r0, #8]; str r1, [r0, #0x34]; b .; a literal.
+/// ldr r0, [pc, #8]; ldr r1, [r0]; str r1, [r0, #0x34]; b .; a literal.
 #[test]
 fn a_unit_that_is_not_modelled_is_told_with_its_node() {
     let mut m = chip(&[
         0xe59f_0008,
-        0xe590_1008,
+        0xe590_1000,
         0xe580_1034,
         0xeaff_fffe,
-        0xfffb_c000,
+        0x00a0_0000,
     ]);
     m.run_for(Duration::from_millis(1));
-    assert_eq!(m.cpu().register(1), 4);
+    assert_eq!(m.cpu().register(1), 0x10);
     let notes = m.notes();
     assert!(
         notes.len() == 1
-            && notes[0].starts_with("emac is not modelled (")
+            && notes[0].starts_with("ohci is not modelled (")
             && notes[0].ends_with(
-                "1 reads, 1 writes; the first is a read from 0xfffbc008 (register 0x8, node \
-                                   /ahb/apb/ethernet@fffbc000)"
+                "1 reads, 1 writes; the first is a read from 0x00a00000 (register 0x0, node \
+                 /ahb/ohci@a00000)"
             ),
         "{notes:?}"
     );

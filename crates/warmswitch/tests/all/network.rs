@@ -7,6 +7,8 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::usage::refused;
+
 const MEGABYTE: usize = 1 << 20;
 
 /// Returns a megabyte in which each part differs from the others.
@@ -102,4 +104,32 @@ fn host_sum(bytes: &[u8]) -> String {
     let output = child.wait_with_output().expect("it ends");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.split(' ').next().unwrap_or_default().to_string()
+}
+
+#[test]
+fn a_taken_port_and_options_that_compare_runs_are_refused_with_the_network() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = taken.local_addr().expect("its address").port();
+    let forward = format!("{port}:22");
+    let place = format!("127.0.0.1:{port}");
+    for verb in ["boot", "guest", "net"] {
+        let words = [verb, "--forward", &forward, "--", "true"];
+        refused(&words, &["--forward", &place, "in use"]);
+        let words = [verb, "--forward", "22", "--", "true"];
+        refused(&words, &["--forward", "[ADDR:]PORT:GUEST_PORT"]);
+        let words = [verb, "--host-loopback", "--", "true"];
+        refused(&words, &["--forward"]);
+    }
+    for (verb, option) in [
+        ("boot", "--json"),
+        ("guest", "--counters"),
+        ("guest", "--qemu"),
+        ("guest", "--chaos=1"),
+        ("net", "--flood"),
+        ("net", "--ping-hz=5"),
+    ] {
+        let name = option.split('=').next().unwrap_or(option);
+        let words = [verb, option, "--forward", "0:22", "--", "true"];
+        refused(&words, &["--forward", name]);
+    }
 }

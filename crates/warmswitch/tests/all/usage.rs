@@ -12,7 +12,7 @@ fn warmswitch(arguments: &[&str]) -> Output {
 }
 
 /// Asserts exit code 2 and that the message has all `parts`.
-fn refused(arguments: &[&str], parts: &[&str]) {
+pub(super) fn refused(arguments: &[&str], parts: &[&str]) {
     let output = warmswitch(arguments);
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
@@ -47,34 +47,6 @@ fn a_wrong_name_is_answered_with_the_nearest_one() {
         &["did you mean \"s3c24a0\"?"],
     );
     refused(&["kernel", "build", "6.12/plian"], &["plian", "plain"]);
-}
-
-#[test]
-fn a_taken_port_and_options_that_compare_runs_are_refused_with_the_network() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let port = taken.local_addr().expect("its address").port();
-    let forward = format!("{port}:22");
-    let place = format!("127.0.0.1:{port}");
-    for verb in ["boot", "guest", "net"] {
-        let words = [verb, "--forward", &forward, "--", "true"];
-        refused(&words, &["--forward", &place, "in use"]);
-        let words = [verb, "--forward", "22", "--", "true"];
-        refused(&words, &["--forward", "[ADDR:]PORT:GUEST_PORT"]);
-        let words = [verb, "--host-loopback", "--", "true"];
-        refused(&words, &["--forward"]);
-    }
-    for (verb, option) in [
-        ("boot", "--json"),
-        ("guest", "--counters"),
-        ("guest", "--qemu"),
-        ("guest", "--chaos=1"),
-        ("net", "--flood"),
-        ("net", "--ping-hz=5"),
-    ] {
-        let name = option.split('=').next().unwrap_or(option);
-        let words = [verb, option, "--forward", "0:22", "--", "true"];
-        refused(&words, &["--forward", name]);
-    }
 }
 
 #[test]
