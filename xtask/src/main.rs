@@ -37,7 +37,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   sentences [SEED [COUNT]]            draw sentences of documents, help and comments
   without-engine                      build and test the workspace without the crate engine
   bisect-demo [DIR]                   find a planted bug by git bisect
-  defconfig-demo [DIR]                boot an unmodified kernel
+  defconfig-demo [DIR]                boot unmodified kernels
   bench [--against COMMIT] ...        measure the simulator's speed";
 
 fn main() -> ExitCode {

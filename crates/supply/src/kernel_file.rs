@@ -73,9 +73,12 @@ pub fn knows_machine(image: &[u8], compatible: &[&str]) -> bool {
     })
 }
 
+/// Number of the form of the files that [`symbols_in`] makes. A change of the form needs another number.
+const FORMAT: u32 = 2;
+
 /// Makes a file with the symbols in an Image, and keeps it in the cache. Returns `None` if the Image has no symbols.
 pub fn symbols_in(image: &[u8]) -> Result<Option<PathBuf>> {
-    let name = format!("{}.elf", &blake3::hash(image).to_hex()[..32]);
+    let name = format!("{}-{FORMAT}.elf", &blake3::hash(image).to_hex()[..32]);
     let path = cache::dir()?.join("symbols").join(name);
     if path.is_file() {
         return Ok(Some(path));

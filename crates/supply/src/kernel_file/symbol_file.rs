@@ -8,9 +8,12 @@ use super::kallsyms::Symbol;
 const TEXT_OFFSET: u32 = 0x8000;
 /// Alignment of that part, in bytes.
 const PART: u32 = 0x20_0000;
-/// Bytes of the headers: the file's, and one of each section.
+/// Bytes of the headers: the file's, that of the segment, and one of each section.
 const HEADER: u32 = 52;
+const SEGMENT: u32 = 32;
 const SECTION: u32 = 40;
+/// Offset of the Image in the file.
+const IMAGE_AT: u32 = HEADER + SEGMENT + SECTIONS * SECTION;
 /// Section numbers.
 const TEXT: u16 = 1;
 const BSS: u16 = 2;
@@ -59,15 +62,21 @@ fn table(symbols: &[Symbol], base: u32, (end, last): (u32, u32)) -> (Vec<u8>, Ve
     (table, names)
 }
 
-/// Returns the file's header and the headers of its sections.
-fn headers(entry: u32, sections: &[[u32; 9]; 7]) -> Vec<u8> {
+/// Returns the file's header, the header of its segment, which is the Image, and the headers of its sections.
+fn headers(entry: u32, length: u32, sections: &[[u32; 9]; 7]) -> Vec<u8> {
     let mut file = b"\x7fELF\x01\x01\x01".to_vec();
     file.resize(16, 0);
     let eabi = 0x0500_0000;
-    // An executable for ARM. Section 5 has the sections' names.
-    let sizes = [HEADER, SECTION << 16, 5 << 16 | SECTIONS];
-    let words = [0x28_0002, 1, entry, 0, HEADER, eabi];
-    for word in words.into_iter().chain(sizes) {
+    // An executable for ARM with one segment. Section 5 has the sections' names.
+    let sizes = [
+        HEADER | SEGMENT << 16,
+        1 | SECTION << 16,
+        5 << 16 | SECTIONS,
+    ];
+    let words = [0x28_0002, 1, entry, HEADER, HEADER + SEGMENT, eabi];
+    // Type, offset, addresses, bytes, flags, alignment.
+    let segment = [1, IMAGE_AT, entry, entry, length, length, 7, 4];
+    for word in words.into_iter().chain(sizes).chain(segment) {
         file.extend(word.to_le_bytes());
     }
     for (name, section) in NAME_PLACES.iter().zip(sections) {
@@ -91,23 +100,22 @@ pub fn of(image: &[u8], symbols: &[Symbol]) -> Option<Vec<u8>> {
     let processors = enclosed(symbols, base, ("__proc_info_begin", "__proc_info_end"));
     let processors = processors.filter(|(at, bytes)| at.checked_add(*bytes) <= Some(length));
     let (processors_at, processors) = processors.unwrap_or((0, 0));
-    let image_at = HEADER + SECTIONS * SECTION;
-    let table_at = image_at + length.next_multiple_of(4);
+    let table_at = IMAGE_AT + length.next_multiple_of(4);
     let names_at = table_at + of_table;
     let texts_at = names_at + of_names;
     let of_texts = NAMES.len() as u32;
-    let list = (base + processors_at, image_at + processors_at);
+    let list = (base + processors_at, IMAGE_AT + processors_at);
     // Type, flags, address, offset, bytes, link, first global symbol, alignment, bytes of an entry.
     let sections: [[u32; 9]; 7] = [
         [0; 9],
-        [1, 6, base, image_at, length, 0, 0, 4, 0],
+        [1, 6, base, IMAGE_AT, length, 0, 0, 4, 0],
         [8, 3, end, texts_at, last - end, 0, 0, 4, 0],
         [2, 0, 0, table_at, of_table, 4, 1, 4, 16],
         [3, 0, 0, names_at, of_names, 0, 0, 1, 0],
         [3, 0, 0, texts_at, of_texts, 0, 0, 1, 0],
         [1, 0, list.0, list.1, processors, 0, 0, 4, 0],
     ];
-    let mut file = headers(base, &sections);
+    let mut file = headers(base, length, &sections);
     file.extend(image);
     file.resize(table_at as usize, 0);
     Some([&file, &table[..], &names, NAMES].concat())
@@ -116,7 +124,7 @@ pub fn of(image: &[u8], symbols: &[Symbol]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
+    use object::{Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _};
 
     fn symbol(address: u32, kind: u8, name: &str) -> Symbol {
         Symbol {
@@ -142,6 +150,9 @@ mod tests {
         let elf = object::File::parse(&*bytes).unwrap();
         let section = |name| elf.section_by_name(name).unwrap().data().unwrap();
         assert_eq!(section(".text"), &image[..]);
+        let segment = elf.segments().next().unwrap();
+        assert_eq!(segment.address(), 0xc010_8000);
+        assert_eq!(segment.data().unwrap(), &image[..]);
         assert_eq!(section(".init.proc.info"), &image[0x100..0x134]);
         let found: Vec<_> = elf
             .symbols()

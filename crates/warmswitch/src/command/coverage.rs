@@ -85,7 +85,10 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     let vmlinux = prepared.files.vmlinux.as_deref();
     let vmlinux = vmlinux.with_context(|| {
         let image = shown(&prepared.files.image);
-        format!("{image}: no vmlinux with symbols beside it, so its code has no names; put the vmlinux there")
+        format!(
+            "{image}: no vmlinux with symbols beside it and no kallsyms in it, so its code has no names; --vmlinux FILE gives \
+             them"
+        )
     })?;
     let text = Text::of(vmlinux, &rules)?;
     let earlier = args.with.iter().map(|path| saved::load(path, &text));

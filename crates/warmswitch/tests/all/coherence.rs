@@ -42,7 +42,7 @@ fn wrong_usage_is_named_and_ends_with_2_and_ends_a_bisection() {
         (&["--victims", "lat"], "did you mean \"late\"?"),
         (&["--all-mutants", "--jobs", "0"], "--jobs 0"),
         (&["--suppressions", list], "did you mean \"stale-read\"?"),
-        (&["--kernel", "./nowhere"], "needs --dtb"),
+        (&["--kernel", "./nowhere"], "./nowhere: No such file"),
         (&["--kernel", "plane"], "did you mean \"plain\"?"),
         (&["--vitims", "late"], "'--victims'"),
         (&["--gdb", "0xc0001008"], "not PC@CYCLE"),

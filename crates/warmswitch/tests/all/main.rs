@@ -34,7 +34,6 @@ mod usage;
 mod user_kernel;
 #[cfg(feature = "every-kernel")]
 mod versions;
-mod whole_chip;
 
 use std::collections::BTreeMap;
 use std::fs;
