@@ -6,6 +6,7 @@
 
 use crate::boot::{Boot, BootError};
 use crate::bus::{Edge, Ignored, SystemBus};
+use crate::device::card::Card;
 use crate::instrument::{Bench, Cables};
 use crate::link::Link;
 use crate::observed::{BoardBus, Observed, Observer};
@@ -218,6 +219,11 @@ impl<B: BoardBus> Machine<B> {
     /// Returns the board's network cable.
     pub fn link(&self) -> &Link {
         self.cpu.bus.system().link()
+    }
+
+    /// Returns the memory card in the board's slot.
+    pub fn card(&self) -> Option<&Card> {
+        self.cpu.bus.system().card()
     }
 
     /// Returns the ignored regions with the numbers of accesses.

@@ -13,7 +13,7 @@ use crate::engine;
 pub use crate::kernel_files::KernelFiles;
 use crate::memory::{self, KernelTraits};
 use crate::user_kernel::UserKernel;
-use crate::{cores, root_fs};
+use crate::{card, cores, root_fs};
 use base::boards;
 use base::paths::shown;
 use base::suggest::did_you_mean;
@@ -66,6 +66,9 @@ pub struct Recipe {
     pub append: String,
     /// Whether a panic resets the board.
     pub reset_on_panic: bool,
+    /// Whether a memory card is in the board's slot. If the command line names a root file system on the card, there is
+    /// no root file system in RAM, unless the user gave one.
+    pub has_card: bool,
 }
 
 /// Result of a recipe, ready to boot.
@@ -123,7 +126,8 @@ impl Recipe {
         let flat = kernel.is_some_and(|kernel| kernel.flat);
         let mut added = self.added.clone();
         let root = match self.initrd.as_ref().or(self.root.as_ref()) {
-            Some(path) => path.clone(),
+            Some(path) => Some(path.clone()),
+            None if self.has_root_on_card(&files, board) => None,
             None => {
                 let programs = Programs::of(core, flat);
                 let root = programs.root_fs()?;
@@ -131,19 +135,28 @@ impl Recipe {
                     programs.take_debian()?;
                     added.insert(0, packages.tree(&root)?);
                 }
-                root.cpio
+                Some(root.cpio)
             }
         };
-        let mut linux = self.read(&files, &root, board)?;
+        let mut linux = self.read(&files, root.as_deref(), board)?;
         let own = self.add_to(&mut linux, &added, (kernel.as_ref(), board))?;
         memory::fit(&mut linux, kernel.as_ref(), board, (own, &added))?;
         Ok(Prepared { linux, files })
     }
 
+    fn has_root_on_card(&self, files: &KernelFiles, board: &BoardSpec) -> bool {
+        self.has_card && card::has_root(&self.command_line(files, board))
+    }
+
     /// Reads the files, and appends the kernel's modules to the root file system.
-    fn read(&self, files: &KernelFiles, root: &Path, board: &BoardSpec) -> Result<LinuxBoot> {
-        let mut initrd = Blob::read(root)?;
-        if let Some(modules) = &files.modules {
+    fn read(
+        &self,
+        files: &KernelFiles,
+        root: Option<&Path>,
+        board: &BoardSpec,
+    ) -> Result<LinuxBoot> {
+        let mut initrd = root.map(Blob::read).transpose()?;
+        if let (Some(modules), Some(initrd)) = (&files.modules, &mut initrd) {
             append(&mut initrd.bytes, &Blob::read(modules)?.bytes);
         }
         Ok(LinuxBoot {
@@ -153,7 +166,7 @@ impl Recipe {
             },
             place: files.place,
             dtb: Blob::read(&files.dtb)?,
-            initrd: Some(initrd),
+            initrd,
             command_line: self.checked_command_line(files, board)?,
             overrides: Vec::new(),
         })
@@ -179,6 +192,12 @@ impl Recipe {
         (kernel, board): (Option<&KernelTraits>, &BoardSpec),
     ) -> Result<usize> {
         let Some(initrd) = &mut linux.initrd else {
+            if !added.is_empty() || !self.packages.is_empty() || self.stdin.is_some() {
+                bail!(
+                    "the root file system is on the card, and files, packages and standard input can only be added \
+                     to a root file system in RAM; put them on the card, or give --initrd"
+                );
+            }
             return Ok(0);
         };
         let (words, is_ours) = (&linux.command_line, self.initrd.is_none());

@@ -5,6 +5,7 @@
 extern crate base;
 
 pub mod boot;
+pub mod card;
 pub mod console;
 pub mod cores;
 pub mod engine;

@@ -205,7 +205,8 @@ impl Checked {
     }
 }
 
-fn seeded(board: &BoardSpec, seed: u64) -> BoardSpec {
+/// Returns the board with the seed of its cache victims.
+pub(crate) fn seeded(board: &BoardSpec, seed: u64) -> BoardSpec {
     let mut board = board.clone();
     board.core.victim_seed = (seed ^ (seed >> 32)) as u32;
     board
@@ -230,7 +231,8 @@ impl<B: BoardBus> Session<B> {
         });
     }
 
-    fn at_prompt(machine: Machine<B>) -> Result<Session<B>> {
+    /// Waits for the first prompt of a machine before its first instruction.
+    pub(crate) fn at_prompt(machine: Machine<B>) -> Result<Session<B>> {
         let mut session = Session::of(machine);
         let ended = session.console(Attached::nothing()).boot();
         ended.map_err(|ended| session.wait_error(ended))?;

@@ -6,6 +6,8 @@
 //! its content. If a snapshot is damaged or contains another name, the session prints a note and boots the board. If
 //! the cache cannot be written, the session prints one note and continues without snapshots.
 //!
+//! A machine with a memory card has no snapshot, because its name does not contain the card's content.
+//!
 //! The file holds these parts, in this order: [`MAGIC`], [`FORMAT`], the length of the state, the name, a BLAKE3 hash
 //! of all other parts, and the state. Format and length are little-endian. The state is compressed as one LZ4 block.
 
@@ -105,6 +107,9 @@ impl Snapshots {
         name: &str,
         machine: &Machine<B>,
     ) -> Result<()> {
+        if machine.card().is_some() {
+            return Ok(());
+        }
         let Some(state) = machine.snapshot() else {
             return Ok(());
         };

@@ -225,14 +225,25 @@ impl Target {
         self.prepare_with(board, None)
     }
 
-    /// Prepares the boot for a command with this standard input.
-    pub fn prepare_with(&self, board: &BoardSpec, stdin: Option<Vec<u8>>) -> Result<Prepared> {
+    /// Prepares the boot for a command with this standard input, on a board that may have a memory card.
+    pub fn prepare_on(
+        &self,
+        board: &BoardSpec,
+        stdin: Option<Vec<u8>>,
+        has_card: bool,
+    ) -> Result<Prepared> {
         let recipe = Recipe {
             stdin,
             reset_on_panic: true,
+            has_card,
             ..self.recipe()?
         };
         recipe.prepare(board)
+    }
+
+    /// Prepares the boot for a command with this standard input.
+    pub fn prepare_with(&self, board: &BoardSpec, stdin: Option<Vec<u8>>) -> Result<Prepared> {
+        self.prepare_on(board, stdin, false)
     }
 
     /// Returns the path of the kernel's list of mutants. A kernel given by path has the list of the plain kernel.

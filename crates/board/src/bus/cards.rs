@@ -3,6 +3,7 @@
 
 use super::SystemBus;
 use crate::device::card::{Card, CardError, Content};
+use crate::spec::BoardSpec;
 
 impl SystemBus {
     /// Puts a card into the board's first slot, or takes the card out (`None`). The controller's outputs follow.
@@ -25,5 +26,17 @@ impl SystemBus {
     pub fn card(&self) -> Option<&Card> {
         let slot = self.slots.iter().find_map(|slot| slot.device.card_slot());
         slot.and_then(|slot| slot.card())
+    }
+}
+
+impl BoardSpec {
+    /// Returns whether the board has a slot for a memory card.
+    pub fn has_card_slot(&self) -> bool {
+        let bus = SystemBus::new(self);
+        bus.is_ok_and(|bus| {
+            bus.slots
+                .iter()
+                .any(|slot| slot.device.card_slot().is_some())
+        })
     }
 }

@@ -23,7 +23,7 @@ fn chip() -> Machine {
 
 fn content(first: u8) -> Content {
     let image: Vec<u8> = (0..1u32 << 20).map(|at| (at / 7) as u8 ^ first).collect();
-    Content::from_reader(image.as_slice(), 1 << 20).unwrap()
+    Content::of(image).unwrap()
 }
 
 fn get(m: &mut Machine, pa: u32) -> u32 {

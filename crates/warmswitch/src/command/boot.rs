@@ -10,6 +10,8 @@
 //! The run also ends when the guest resets the board, panics or halts, and when the limit is reached. While the board
 //! sleeps and waits for a key, board time stands still. The host time of this wait counts against the limit.
 //!
+//! With `--sd`, a memory card is in the board's slot. Its file is written after the run, if at all ([`CardFile`]).
+//!
 //! With `--forward`, the board runs in real time while it idles, and packets wake a sleeping board ([`Network`]).
 
 mod prompt;
@@ -21,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use anstream::adapter::StripBytes;
 use anyhow::{Context as _, Result};
-use board::{Machine, Stop};
+use board::{BoardSpec, Machine, Stop};
 use serde_json::json;
 
 use crate::Outcome;
@@ -32,6 +34,7 @@ use base::terminal::RawMode;
 use base::time;
 use results::runs::markers;
 use session::boot::Recipe;
+use session::card::{self, CardFile};
 use session::network::{self, Network};
 use session::pace::Pace;
 use session::peer::Peer as _;
@@ -62,6 +65,10 @@ pub const HELP: Help = Help {
             "on another board, with FCSE",
         ),
         (
+            "boot --board sam9263-ek --sd card.img --sd-keep",
+            "a memory card with the content of a file, which gets what the guest writes",
+        ),
+        (
             "boot --forward 2222:22 --add-package dropbear-bin",
             "port 2222 of the host leads to the guest's ssh server",
         ),
@@ -83,6 +90,8 @@ pub struct Args {
     #[arg(long, conflicts_with = "forward")]
     json: bool,
     #[command(flatten)]
+    card: card::Options,
+    #[command(flatten)]
     network: network::Options,
 }
 
@@ -91,7 +100,10 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         time::seconds("limit", limit)?;
     }
     let network = args.network.open()?;
-    let (mut machine, vmlinux) = power_on(&args.target, &args.cmdline)?;
+    let board = args.target.check()?;
+    let card = args.card.open(&board)?;
+    let started = power_on(&args.target, board, &args.cmdline, card.as_ref())?;
+    let (mut machine, vmlinux) = (started.machine, started.vmlinux);
     if let Some(network) = &network {
         network.plug(&mut machine.cables());
     }
@@ -103,10 +115,11 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     };
     let mut console = Console {
         machine,
+        card,
         network,
         shown: 0,
         last_active_s: 0.0,
-        awaits_marker: args.target.has_our_root(),
+        awaits_marker: args.target.has_our_root() && !started.has_root_on_card,
         typed: false,
         leave: false,
         limit_s: args.limit.unwrap_or(default_limit_s),
@@ -121,34 +134,41 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     };
     let ending = console.run();
     console.raw = None;
-    let ending = ending?;
-    let network = console.network.as_ref().map(Network::notes);
-    for note in console
-        .machine
-        .notes()
-        .into_iter()
-        .chain(network.into_iter().flatten())
-    {
-        eprintln!("note: {note}");
-    }
-    if args.json {
-        println!("\n{}", console.summary(&ending));
-    }
-    Ok(console.tell(&ending, vmlinux.as_deref()))
+    console.finish(&ending?, vmlinux.as_deref(), args.json)
 }
 
-/// Returns a machine before its first instruction, with all images in memory. Also returns the path of the kernel's
-/// vmlinux.
-pub fn power_on(target: &Target, cmdline: &[String]) -> Result<(Machine, Option<PathBuf>)> {
-    let board = target.check()?;
+/// A machine before its first instruction, with all images in memory.
+pub struct Started {
+    pub machine: Machine,
+    /// Path of the kernel's vmlinux.
+    pub vmlinux: Option<PathBuf>,
+    /// Whether the root file system is on the memory card.
+    pub has_root_on_card: bool,
+}
+
+/// Starts the checked board.
+pub fn power_on(
+    target: &Target,
+    board: BoardSpec,
+    cmdline: &[String],
+    card: Option<&CardFile>,
+) -> Result<Started> {
     let words = Some(cmdline.join(" ")).filter(|words| !words.is_empty());
     let prepared = Recipe {
         words,
+        has_card: card.is_some(),
         ..target.recipe()?
     }
     .prepare(&board)?;
-    let machine = session::engine::equip(Machine::new(board, &prepared.boot())?);
-    Ok((machine, prepared.files.vmlinux))
+    let mut machine = session::engine::equip(Machine::new(board, &prepared.boot())?);
+    if let Some(card) = card {
+        machine.cables().insert_card(card.content())?;
+    }
+    Ok(Started {
+        machine,
+        vmlinux: prepared.files.vmlinux,
+        has_root_on_card: prepared.linux.initrd.is_none(),
+    })
 }
 
 /// Reads standard input on a separate thread. The channel closes at the end of input.
@@ -175,6 +195,8 @@ enum Ending {
 
 struct Console {
     machine: Machine,
+    /// The memory card's file, if the user gave one.
+    card: Option<CardFile>,
     /// The host's network, if the user asks for it.
     network: Option<Network>,
     /// Number of bytes of the console log that were printed.
@@ -219,6 +241,9 @@ impl Console {
             let until = (self.machine.seconds() + SLICE_S).min(self.limit_s) * hz;
             let stop = self.run_until(until.ceil() as u64);
             self.show();
+            if let Some(card) = &self.card {
+                card.check(self.machine.card())?;
+            }
             let idle = self.idle_share(before);
             if idle < IDLE {
                 self.last_active_s = self.machine.seconds();
@@ -378,6 +403,24 @@ impl Console {
         }
     }
 
+    /// Prints the notes, the summary and how the run ended, and keeps the card. Returns the outcome.
+    fn finish(&self, ending: &Ending, vmlinux: Option<&Path>, json: bool) -> Result<Outcome> {
+        let network = self.network.as_ref().map(Network::notes);
+        let notes = self.machine.notes().into_iter();
+        for note in notes.chain(network.into_iter().flatten()) {
+            eprintln!("note: {note}");
+        }
+        if json {
+            println!("\n{}", self.summary(ending));
+        }
+        let outcome = self.tell(ending, vmlinux);
+        if let Some(card) = &self.card {
+            let note = card.end(self.machine.card(), matches!(outcome, Outcome::Done))?;
+            note.iter().for_each(|note| eprintln!("note: {note}"));
+        }
+        Ok(outcome)
+    }
+
     /// Prints how the run ended. Returns the outcome.
     fn tell(&self, ending: &Ending, vmlinux: Option<&Path>) -> Outcome {
         match ending {
@@ -414,14 +457,18 @@ impl Console {
             .into_iter()
             .map(|(name, value)| (name.to_string(), value.into()))
             .collect();
-        json!({
+        let mut summary = json!({
             "stop": stop,
             "cycle": self.machine.now(),
             "seconds": self.machine.seconds(),
             "console_blake3": blake3::hash(self.machine.console_log()).to_hex().as_str(),
             "memory_blake3": self.machine.memory_hash().to_hex().as_str(),
             "counters": counters,
-        })
+        });
+        if let Some(hash) = self.card.as_ref().and_then(|card| card.content().hash()) {
+            summary["card_blake3"] = blake3::Hash::from(hash).to_hex().as_str().into();
+        }
+        summary
     }
 
     /// Prints new console output.

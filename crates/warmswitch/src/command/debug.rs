@@ -45,8 +45,9 @@ pub struct Args {
 
 pub fn execute(args: &Args) -> Result<Outcome> {
     let place = Place::of(args.stdio, args.port)?;
-    let (machine, vmlinux) = boot::power_on(&args.target, &args.cmdline)?;
-    serve(machine, vmlinux.as_deref(), &place)
+    let board = args.target.check()?;
+    let started = boot::power_on(&args.target, board, &args.cmdline, None)?;
+    serve(started.machine, started.vmlinux.as_deref(), &place)
 }
 
 /// Connection to gdb.

@@ -19,6 +19,7 @@ use base::time;
 use results::runs::markers::{self, Typed};
 use results::runs::run::Window;
 use session::boot::Prepared;
+use session::card::{self, CardFile};
 use session::fetched::{self, Fetched};
 use session::kernel_log;
 use session::network::{self, Network};
@@ -57,7 +58,7 @@ pub struct Args {
     target: Target,
     /// Run the command on QEMU's versatilepb, with the board's size of RAM
     #[arg(long, value_name = "CPU", num_args = 0..=1, require_equals = true,
-          default_missing_value = qemu::ARM926, conflicts_with_all = ["set", "victims", "limit", "forward"])]
+          default_missing_value = qemu::ARM926, conflicts_with_all = ["set", "victims", "limit", "forward", "sd"])]
     qemu: Option<String>,
     /// Name of a mutant, or FILE:NAME. Before the run, removes the mutant's maintenance operation from the kernel
     #[arg(long, value_name = "MUTANT")]
@@ -76,11 +77,13 @@ pub struct Args {
     /// Interrupt the command at random moments that SEED determines, and switch between its tasks (docs/use/CHAOS.md)
     ///
     /// The command `mm_chaos` without arguments runs the seed's random program.
-    #[arg(long, value_name = "SEED", conflicts_with_all = ["qemu", "fetch", "forward"])]
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["qemu", "fetch", "forward", "sd"])]
     chaos: Option<u64>,
     /// Boot, instead of restoring a snapshot of an earlier boot
     #[arg(long, conflicts_with = "qemu")]
     fresh_boot: bool,
+    #[command(flatten)]
+    card: card::Options,
     #[command(flatten)]
     network: network::Options,
     /// Command to run in the guest. One word is a line for the guest's shell. Several words are a program and its
@@ -112,11 +115,12 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         return args.disturbed(seed, &board, mutant.as_ref());
     }
     let network = args.network.open()?;
+    let card = args.card.open(&board)?;
     let Given { typed, stdin, .. } = Given::new(&args.command)?;
-    let prepared = args.prepared(&board, stdin, mutant.as_ref())?;
+    let prepared = args.prepared(&board, stdin, mutant.as_ref(), card.is_some())?;
     let ran = match &args.qemu {
         Some(cpu) => args.on_qemu(cpu, &board, &prepared, &typed),
-        None => args.on_board(&board, &prepared, &typed, network),
+        None => args.on_board(&board, &prepared, &typed, Around { network, card }),
     };
     if let Err(error) = &ran
         && let Some(failure) = error.downcast_ref::<Failure>()
@@ -143,6 +147,12 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     Ok(Outcome::No)
 }
 
+/// What is outside the board and connected to it.
+struct Around {
+    network: Option<Network>,
+    card: Option<CardFile>,
+}
+
 impl Args {
     /// Prepares the images. If a mutant is given, applies it.
     fn prepared(
@@ -150,8 +160,9 @@ impl Args {
         board: &BoardSpec,
         stdin: Option<Vec<u8>>,
         mutant: Option<&Mutant>,
+        has_card: bool,
     ) -> Result<Prepared> {
-        let mut prepared = self.target.prepare_with(board, stdin)?;
+        let mut prepared = self.target.prepare_on(board, stdin, has_card)?;
         if let Some(mutant) = mutant {
             prepared.patch(mutant)?;
         }
@@ -212,11 +223,14 @@ impl Args {
         board: &BoardSpec,
         prepared: &Prepared,
         typed: &Typed,
-        mut network: Option<Network>,
+        Around { mut network, card }: Around,
     ) -> Result<GuestRun> {
         let boot = prepared.boot();
         let note = |line: &str| eprintln!("{line}");
-        let mut session = Session::booted(&self.snapshots(typed.reads()), board, 1, &boot, &note)?;
+        let mut session = match &card {
+            Some(card) => Session::boot_with_card(board, 1, &boot, card)?,
+            None => Session::booted(&self.snapshots(typed.reads()), board, 1, &boot, &note)?,
+        };
         if let Some(network) = &network {
             network.plug(&mut session.cables());
         }
@@ -238,6 +252,11 @@ impl Args {
         let refused = network.as_ref().map(Network::notes).unwrap_or_default();
         for note in session.notes().iter().chain(&refused) {
             eprintln!("note: {note}");
+        }
+        if let Some(card) = &card {
+            let well = status == 0 && fetched.is_ok();
+            let note = card.end(session.cables().card(), well)?;
+            note.iter().for_each(|note| eprintln!("note: {note}"));
         }
         Ok(GuestRun {
             output,

@@ -6,6 +6,7 @@ mod added;
 mod boots;
 mod browser;
 mod campaign;
+mod card;
 mod chaos;
 mod coherence;
 mod commands;

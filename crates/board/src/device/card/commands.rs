@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The card's states and commands.
 
-use super::content::Storage;
+use super::content::{Refused, Storage};
 use super::registers::{self, ADDRESS, OCR_HIGH_CAPACITY, OCR_READY, OCR_VOLTAGES};
 use super::{Answer, BLOCK, Flow, Response};
 
@@ -17,6 +17,8 @@ const BLOCK_LENGTH: u32 = 1 << 29;
 const ERASE_SEQUENCE: u32 = 1 << 28;
 const ERASE_PARAMETER: u32 = 1 << 27;
 const ILLEGAL: u32 = 1 << 22;
+const UNREADABLE: u32 = 1 << 21;
+const GENERAL: u32 = 1 << 19;
 const READY_FOR_DATA: u32 = 1 << 8;
 const APPLICATION: u32 = 1 << 5;
 
@@ -270,8 +272,10 @@ impl Protocol {
             33 => self.erase[1] = Some(argument),
             _ => match core::mem::take(&mut self.erase) {
                 [Some(first), Some(last)] if first <= last && last < storage.blocks() => {
-                    storage.erase(first, last);
-                    busy_ns = ERASE_NS;
+                    match storage.erase(first, last) {
+                        Ok(()) => busy_ns = ERASE_NS,
+                        Err(_) => self.errors |= GENERAL,
+                    }
                 }
                 [Some(_), Some(_)] => self.errors |= ERASE_PARAMETER,
                 _ => self.errors |= ERASE_SEQUENCE,
@@ -343,10 +347,11 @@ impl Protocol {
             Data::Block | Data::Blocks => {
                 let bytes = storage.block(block);
                 match bytes {
-                    Some(_) => self.block = block + 1,
-                    None => self.errors |= OUT_OF_RANGE,
+                    Ok(_) => self.block = block + 1,
+                    Err(Refused::Beyond) => self.errors |= OUT_OF_RANGE,
+                    Err(Refused::Failed) => self.errors |= UNREADABLE,
                 }
-                bytes
+                bytes.ok()
             }
         }
     }
@@ -362,8 +367,11 @@ impl Protocol {
         if bytes.len() != BLOCK {
             return None;
         }
-        if !storage.write_block(self.block, bytes) {
-            self.errors |= OUT_OF_RANGE;
+        if let Err(refused) = storage.write_block(self.block, bytes) {
+            self.errors |= match refused {
+                Refused::Beyond => OUT_OF_RANGE,
+                Refused::Failed => GENERAL,
+            };
             return None;
         }
         self.block += 1;

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The bytes of a card: what was inserted, which never changes, and what the guest wrote over it.
 
-use super::{BLOCK, layout};
+use super::BLOCK;
+use super::image::{Base, CHUNK, Image, Lost};
 use arm::{Damaged, Saved, State};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Bytes in a page, the unit of copy on write.
 const PAGE: usize = 4096;
+const PAGES_IN_CHUNK: u32 = (CHUNK / PAGE) as u32;
+const BLOCKS_IN_PAGE: u32 = (PAGE / BLOCK) as u32;
+
+static ZEROS: [u8; PAGE] = [0; PAGE];
 
 /// The capacity is a multiple of this many bytes (CSD version 2.0).
 const UNIT: u64 = 512 << 10;
@@ -18,22 +20,13 @@ const UNIT: u64 = 512 << 10;
 /// Largest capacity of a high-capacity card.
 const LARGEST: u64 = 32 << 30;
 
-/// Bytes that are read from a file at a time.
-const CHUNK: usize = 256 * PAGE;
+/// Number of written pages that a card keeps in memory.
+const MOST_PAGES: usize = (2 << 30) / PAGE;
 
 /// Reason why a content cannot be a card's. The text is written for users.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct CardError(pub String);
-
-#[derive(Debug)]
-struct Base {
-    bytes: u64,
-    /// Hash of all bytes; `None` for an empty card.
-    hash: Option<[u8; 32]>,
-    /// The pages that are not all zero.
-    pages: BTreeMap<u32, Box<[u8]>>,
-}
 
 /// What is on a card when it is inserted. Copies share the memory.
 #[derive(Clone, Debug)]
@@ -46,55 +39,17 @@ impl Content {
     /// Fails when no card has this capacity.
     pub fn empty(bytes: u64) -> Result<Content, CardError> {
         check(bytes)?;
-        Ok(Content(Arc::new(Base {
-            bytes,
-            hash: None,
-            pages: BTreeMap::new(),
-        })))
+        Ok(Content(Arc::new(Base::empty(bytes))))
     }
 
-    /// Reads the content from a file. The model keeps the content in memory and does not use the file again.
+    /// Makes the content of an image. Reads the whole image once, and parts of it again during the run.
     ///
     /// # Errors
-    /// Fails when the file cannot be read, when no card has the file's size, or when the file ends before a partition
-    /// or file system in it does. The text names the file.
-    pub fn from_file(path: &Path) -> Result<Content, CardError> {
-        let told = |why: String| CardError(format!("{}: {why}", path.display()));
-        let file = File::open(path).map_err(|e| told(e.to_string()))?;
-        let about = file.metadata().map_err(|e| told(e.to_string()))?;
-        if !about.is_file() {
-            return Err(told("it is not a file".to_owned()));
-        }
-        Content::from_reader(file, about.len()).map_err(|e| told(e.0))
-    }
-
-    /// Reads the content, which has `bytes` bytes.
-    ///
-    /// # Errors
-    /// Fails as [`Content::from_file`] does. The text names no file.
-    pub fn from_reader(mut from: impl Read, bytes: u64) -> Result<Content, CardError> {
-        check(bytes)?;
-        let mut hasher = blake3::Hasher::new();
-        let mut pages = BTreeMap::new();
-        let mut chunk = vec![0; CHUNK];
-        let mut at = 0;
-        while at < bytes {
-            let part = &mut chunk[..usize::try_from(bytes - at).map_or(CHUNK, |n| n.min(CHUNK))];
-            from.read_exact(part)
-                .map_err(|e| CardError(format!("reading it at byte {at}: {e}")))?;
-            if at == 0 {
-                layout::check(part, bytes)?;
-            }
-            hasher.update(part);
-            for (page, number) in part.chunks(PAGE).zip((at / PAGE as u64) as u32..) {
-                if page.iter().any(|byte| *byte != 0) {
-                    pages.insert(number, page.into());
-                }
-            }
-            at += part.len() as u64;
-        }
-        let hash = Some(*hasher.finalize().as_bytes());
-        Ok(Content(Arc::new(Base { bytes, hash, pages })))
+    /// Fails when the image cannot be read, when no card has its size, or when it ends before a partition or file
+    /// system in it does. The text names no file.
+    pub fn of(image: impl Image + 'static) -> Result<Content, CardError> {
+        check(image.bytes())?;
+        Ok(Content(Arc::new(Base::of(Box::new(image))?)))
     }
 
     /// Returns the capacity in bytes.
@@ -102,9 +57,14 @@ impl Content {
         self.0.bytes
     }
 
-    /// Returns the hash of the content, or `None` for an empty card.
+    /// Returns the hash of the content, or `None` for an empty card. It is a hash of the hashes of the content's parts.
     pub fn hash(&self) -> Option<[u8; 32]> {
         self.0.hash
+    }
+
+    /// Returns why the image cannot be read any more. The subject of the text is the image.
+    pub fn lost(&self) -> Option<&str> {
+        self.0.lost()
     }
 }
 
@@ -120,12 +80,33 @@ fn check(bytes: u64) -> Result<(), CardError> {
     )))
 }
 
+/// Reason why a block is neither read nor written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// It is beyond the card's end.
+    Beyond,
+    /// The card has failed. [`Storage::trouble`] says why.
+    Failed,
+}
+
+impl From<Lost> for Refused {
+    fn from(_: Lost) -> Refused {
+        Refused::Failed
+    }
+}
+
+/// A page that the guest wrote or erased. `None` is a page of zeros, which takes no memory.
+type Page = Option<Arc<[u8]>>;
+
 /// The bytes of a card in a slot.
 #[derive(Clone, Debug)]
 pub(super) struct Storage {
     base: Arc<Base>,
-    /// Pages that the guest wrote or erased.
-    written: BTreeMap<u32, Arc<[u8]>>,
+    written: BTreeMap<u32, Page>,
+    /// Number of written pages that take memory.
+    held: usize,
+    /// Whether a write was refused because [`MOST_PAGES`] take memory.
+    full: bool,
 }
 
 impl Storage {
@@ -133,6 +114,8 @@ impl Storage {
         Storage {
             base: Arc::clone(&content.0),
             written: BTreeMap::new(),
+            held: 0,
+            full: false,
         }
     }
 
@@ -144,11 +127,21 @@ impl Storage {
         (self.base.bytes / BLOCK as u64) as u32
     }
 
-    fn page(&self, number: u32) -> Option<&[u8]> {
-        match self.written.get(&number) {
-            Some(page) => Some(page),
-            None => self.base.pages.get(&number).map(|page| &**page),
+    /// Copies bytes of one page. `within` and the length lie in the page.
+    fn read_page(&self, page: u32, within: usize, bytes: &mut [u8]) -> Result<(), Lost> {
+        let length = bytes.len();
+        match self.written.get(&page) {
+            Some(Some(page)) => bytes.copy_from_slice(&page[within..within + length]),
+            Some(None) => bytes.fill(0),
+            None => match self.base.chunk(page / PAGES_IN_CHUNK)? {
+                Some(chunk) => {
+                    let at = (page % PAGES_IN_CHUNK) as usize * PAGE + within;
+                    bytes.copy_from_slice(&chunk[at..at + length]);
+                }
+                None => bytes.fill(0),
+            },
         }
+        Ok(())
     }
 
     pub fn read(&self, offset: u64, bytes: &mut [u8]) {
@@ -158,80 +151,123 @@ impl Storage {
             let within = (at % PAGE as u64) as usize;
             let (part, behind) = rest.split_at_mut(rest.len().min(PAGE - within));
             let page = u32::try_from(at / PAGE as u64).ok();
-            match page.and_then(|page| self.page(page)) {
-                Some(page) => part.copy_from_slice(&page[within..within + part.len()]),
-                None => part.fill(0),
+            let done = page.map(|page| self.read_page(page, within, part));
+            if !matches!(done, Some(Ok(()))) {
+                part.fill(0);
             }
             at = at.saturating_add(part.len() as u64);
             rest = behind;
         }
     }
 
-    /// Returns a block. Returns `None` beyond the card's end.
-    pub fn block(&self, number: u32) -> Option<Vec<u8>> {
+    /// Returns a block.
+    pub fn block(&self, number: u32) -> Result<Vec<u8>, Refused> {
+        if number >= self.blocks() {
+            return Err(Refused::Beyond);
+        }
         let mut bytes = vec![0; BLOCK];
-        (number < self.blocks()).then(|| {
-            self.read(u64::from(number) * BLOCK as u64, &mut bytes);
-            bytes
-        })
+        let within = (number % BLOCKS_IN_PAGE) as usize * BLOCK;
+        self.read_page(number / BLOCKS_IN_PAGE, within, &mut bytes)?;
+        Ok(bytes)
     }
 
-    /// Writes a block of [`BLOCK`] bytes. Returns false beyond the card's end.
-    pub fn write_block(&mut self, number: u32, bytes: &[u8]) -> bool {
-        if number >= self.blocks() || bytes.len() != BLOCK {
-            return false;
+    /// Returns a page to write to.
+    fn page_mut(&mut self, number: u32) -> Result<&mut Arc<[u8]>, Refused> {
+        if !matches!(self.written.get(&number), Some(Some(_))) {
+            if self.held >= MOST_PAGES {
+                self.full = true;
+                return Err(Refused::Failed);
+            }
+            let mut bytes = [0; PAGE];
+            self.read_page(number, 0, &mut bytes)?;
+            self.put(number, Some(Arc::from(bytes.as_slice())));
         }
-        let in_page = (PAGE / BLOCK) as u32;
-        let page = number / in_page;
-        let base = &self.base.pages;
-        let page = self.written.entry(page).or_insert_with(|| {
-            let base = base.get(&page).map(|page| Arc::from(&**page));
-            base.unwrap_or_else(|| Arc::from([0; PAGE].as_slice()))
-        });
-        let within = (number % in_page) as usize * BLOCK;
+        let page = self.written.get_mut(&number).and_then(Option::as_mut);
+        page.ok_or(Refused::Failed)
+    }
+
+    /// Replaces a page, and counts the pages that take memory.
+    fn put(&mut self, number: u32, page: Page) {
+        self.held += usize::from(page.is_some());
+        self.forget_one(number);
+        self.written.insert(number, page);
+    }
+
+    fn forget_one(&mut self, number: u32) {
+        if let Some(Some(_)) = self.written.remove(&number) {
+            self.held -= 1;
+        }
+    }
+
+    /// Writes a block of [`BLOCK`] bytes.
+    pub fn write_block(&mut self, number: u32, bytes: &[u8]) -> Result<(), Refused> {
+        if number >= self.blocks() || bytes.len() != BLOCK {
+            return Err(Refused::Beyond);
+        }
+        let page = self.page_mut(number / BLOCKS_IN_PAGE)?;
+        let within = (number % BLOCKS_IN_PAGE) as usize * BLOCK;
         Arc::make_mut(page)[within..within + BLOCK].copy_from_slice(bytes);
-        true
+        Ok(())
     }
 
     /// Sets the blocks from `first` to `last` to zero. Both are on the card.
-    pub fn erase(&mut self, first: u32, last: u32) {
-        let in_page = (PAGE / BLOCK) as u32;
-        let ends = |page: u32| (page * in_page, page * in_page + in_page - 1);
-        let pages = first / in_page..=last / in_page;
+    pub fn erase(&mut self, first: u32, last: u32) -> Result<(), Refused> {
+        let pages = first / BLOCKS_IN_PAGE..=last / BLOCKS_IN_PAGE;
         // Only pages that are not zero already need an entry.
-        let base = self.base.pages.range(pages.clone()).map(|(n, _)| *n);
-        let mut used: Vec<u32> = base.collect();
+        let chunks = pages.start() / PAGES_IN_CHUNK..=pages.end() / PAGES_IN_CHUNK;
+        let of_chunk = |chunk: u32| chunk * PAGES_IN_CHUNK..(chunk + 1) * PAGES_IN_CHUNK;
+        let base = self.base.used(chunks).flat_map(of_chunk);
+        let mut used: Vec<u32> = base.filter(|page| pages.contains(page)).collect();
         used.extend(self.written.range(pages).map(|(n, _)| *n));
         used.sort_unstable();
         used.dedup();
-        let zero: Arc<[u8]> = Arc::from([0; PAGE].as_slice());
         for page in used {
-            let (begin, end) = ends(page);
+            let begin = page * BLOCKS_IN_PAGE;
+            let end = begin + BLOCKS_IN_PAGE - 1;
             if first <= begin && end <= last {
-                match self.base.pages.contains_key(&page) {
-                    true => self.written.insert(page, Arc::clone(&zero)),
-                    false => self.written.remove(&page),
-                };
+                match self.base.has(page / PAGES_IN_CHUNK) {
+                    true => self.put(page, None),
+                    false => self.forget_one(page),
+                }
                 continue;
             }
             for block in begin.max(first)..=end.min(last) {
-                self.write_block(block, &[0; BLOCK]);
+                self.write_block(block, &[0; BLOCK])?;
             }
         }
+        Ok(())
     }
 
     pub fn written(&self) -> impl Iterator<Item = (u64, &[u8])> {
         let pages = self.written.iter();
-        pages.map(|(n, page)| (u64::from(*n) * PAGE as u64, &**page))
+        pages.map(|(n, page)| {
+            let bytes = page.as_deref().unwrap_or(&ZEROS);
+            (u64::from(*n) * PAGE as u64, bytes)
+        })
+    }
+
+    /// Returns why the card has failed. The subject of the text is the card's file.
+    pub fn trouble(&self) -> Option<String> {
+        if let Some(lost) = self.base.lost() {
+            return Some(lost.to_owned());
+        }
+        let most = (MOST_PAGES * PAGE) >> 30;
+        self.full.then(|| {
+            format!(
+                "is not changed: the guest wrote more than the {most} GiB that a run keeps in memory"
+            )
+        })
     }
 
     pub fn save(&self, to: &mut Vec<u8>) {
         self.base.bytes.save(to);
         self.base.hash.map(Vec::from).save(to);
+        self.full.save(to);
         self.written.len().save(to);
         for (number, page) in &self.written {
             number.save(to);
-            to.extend_from_slice(page);
+            page.is_some().save(to);
+            to.extend_from_slice(page.as_deref().unwrap_or_default());
         }
     }
 
@@ -240,29 +276,32 @@ impl Storage {
     pub fn restored(inserted: Option<Storage>, from: &mut Saved<'_>) -> Result<Storage, Damaged> {
         let bytes = from.value()?;
         let hash: Option<Vec<u8>> = from.value()?;
-        let base = match (hash, inserted) {
+        let content = match (hash, inserted) {
             (None, _) => {
                 let empty = Content::empty(bytes);
-                empty
-                    .map_err(|_| Damaged("a card has a capacity that no card has"))?
-                    .0
+                empty.map_err(|_| Damaged("a card has a capacity that no card has"))?
             }
             (Some(hash), Some(card))
                 if card.base.hash.is_some_and(|other| other[..] == hash[..])
                     && card.base.bytes == bytes =>
             {
-                card.base
+                Content(card.base)
             }
             _ => return Err(Damaged("the card that it had in its slot is missing")),
         };
-        let mut written = BTreeMap::new();
+        let mut storage = Storage::new(&content);
+        storage.full = from.value()?;
         for _ in 0..from.value::<usize>()? {
             let number: u32 = from.value()?;
-            if u64::from(number) >= base.bytes / PAGE as u64 {
+            if u64::from(number) >= bytes / PAGE as u64 {
                 return Err(Damaged("a card's page is beyond its end"));
             }
-            written.insert(number, Arc::from(from.take(PAGE)?));
+            let page = match from.value()? {
+                true => Some(Arc::from(from.take(PAGE)?)),
+                false => None,
+            };
+            storage.put(number, page);
         }
-        Ok(Storage { base, written })
+        Ok(storage)
     }
 }

@@ -9,16 +9,19 @@
 //! voltage switch, passwords, write protection and the SPI mode get no answer, as on a card that does not know them.
 //! Times of access, programming and erasing are estimates.
 //!
-//! The content comes from a file or is empty. The model reads the file once, before the run, and never writes it. What
-//! the guest writes is state of the machine, in pages of 4096 bytes. A snapshot holds these pages and the hash of the
-//! file.
+//! The content comes from an [`Image`], such as a file, or is empty. The model never writes the image. It reads all of
+//! the image before the run, keeps hashes, and reads parts again when the guest does. If the image changes during the
+//! run, the card fails ([`Card::trouble`]). What the guest writes is state of the machine, in pages of 4096 bytes, up
+//! to 2 GiB. A snapshot holds these pages and the hash of the content.
 
 mod commands;
 mod content;
+mod image;
 mod layout;
 mod registers;
 
 pub use content::{CardError, Content};
+pub use image::Image;
 
 use arm::{Damaged, Saved, State};
 use commands::Protocol;
@@ -86,7 +89,8 @@ impl Card {
         self.storage.bytes()
     }
 
-    /// Reads the card's present content. Bytes beyond the card's end read as zero.
+    /// Reads the card's present content. Bytes beyond the card's end read as zero, as do bytes that cannot be read
+    /// ([`Card::trouble`]).
     pub fn read(&self, offset: u64, bytes: &mut [u8]) {
         self.storage.read(offset, bytes);
     }
@@ -95,6 +99,12 @@ impl Card {
     /// bytes are as in the content that was inserted.
     pub fn written(&self) -> impl Iterator<Item = (u64, &[u8])> {
         self.storage.written()
+    }
+
+    /// Returns why the card has failed: the image cannot be read or has changed, or the guest wrote too much. The
+    /// subject of the text is the image. The guest gets errors from such a card, so the run should end.
+    pub fn trouble(&self) -> Option<String> {
+        self.storage.trouble()
     }
 
     /// Carries out a command.

@@ -2,7 +2,8 @@
 //! Tests of the card: identification and data as Linux's driver does them, wrong commands, damaged images, and state.
 
 use super::*;
-use std::io::Write as _;
+use std::io;
+use std::sync::{Arc, Mutex};
 
 /// Size of the cards of the tests.
 pub(crate) const BYTES: u64 = 1 << 20;
@@ -15,7 +16,7 @@ pub(crate) fn byte(at: u64) -> u8 {
 /// Returns an image without a partition table or file system.
 pub(crate) fn content() -> Content {
     let image: Vec<u8> = (0..BYTES).map(byte).collect();
-    Content::from_reader(image.as_slice(), BYTES).unwrap()
+    Content::of(image).unwrap()
 }
 
 fn value(answer: &Answer) -> u32 {
@@ -227,10 +228,11 @@ fn odd_sizes_are_refused_with_the_nearest_good_one() {
     ] {
         let e = Content::empty(bytes).unwrap_err();
         assert!(e.0.contains(near), "{e}");
-        assert_eq!(Content::from_reader(&[0u8][..], bytes).unwrap_err(), e);
+        let file = Shared::new(Vec::new(), bytes);
+        assert_eq!(Content::of(file).unwrap_err(), e);
     }
     // The source ends before its size.
-    let e = Content::from_reader(&[1u8; 100][..], BYTES).unwrap_err();
+    let e = Content::of(Shared::new(vec![1; 100], BYTES)).unwrap_err();
     assert!(e.0.contains("at byte 0"), "{e}");
 }
 
@@ -241,7 +243,7 @@ fn images_that_were_cut_off_are_refused() {
         for (at, bytes) in patches {
             image[*at..at + bytes.len()].copy_from_slice(bytes);
         }
-        Content::from_reader(image.as_slice(), BYTES).map(|_| ())
+        Content::of(image).map(|_| ())
     };
     let partition = |from: u32, count: u32| {
         let mut entry = [0; 16];
@@ -271,28 +273,127 @@ fn images_that_were_cut_off_are_refused() {
     assert!(guid(2048).is_err() && guid(u64::MAX).is_err());
 }
 
-#[test]
-fn a_file_is_read_and_never_written() {
-    let dir = std::env::temp_dir().join(format!("warmswitch-{}-card", std::process::id()));
-    std::fs::create_dir_all(&dir).unwrap();
-    let path = dir.join("card.img");
-    let image: Vec<u8> = (0..BYTES).map(byte).collect();
-    std::fs::File::create(&path)
-        .unwrap()
-        .write_all(&image)
-        .unwrap();
-    let content = Content::from_file(&path).unwrap();
-    assert_eq!(content.hash(), Some(*blake3::hash(&image).as_bytes()));
-    let mut card = Card::new(&content);
-    selected(&mut card);
-    card.command(24, 0);
-    assert!(card.receive_block(&[7; 512]).is_some());
-    assert!(std::fs::read(&path).unwrap() == image);
-    for bad in [dir.clone(), dir.join("none")] {
-        let e = Content::from_file(&bad).unwrap_err();
-        assert!(e.0.starts_with(&bad.display().to_string()), "{e}");
+/// A file that another program may change, with a hole where `hole` says.
+#[derive(Clone, Debug)]
+struct Shared {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    size: u64,
+    hole: std::ops::Range<u64>,
+    reads: Arc<Mutex<Vec<u64>>>,
+}
+
+impl Shared {
+    fn new(bytes: Vec<u8>, size: u64) -> Shared {
+        Shared {
+            bytes: Arc::new(Mutex::new(bytes)),
+            size,
+            hole: 0..0,
+            reads: Arc::default(),
+        }
     }
-    std::fs::remove_dir_all(dir).unwrap();
+
+    fn reads(&self) -> Vec<u64> {
+        core::mem::take(&mut self.reads.lock().unwrap())
+    }
+}
+
+impl Image for Shared {
+    fn bytes(&self) -> u64 {
+        self.size
+    }
+
+    fn read(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.reads.lock().unwrap().push(at);
+        self.bytes.lock().unwrap().read(at, bytes)
+    }
+
+    fn next_data(&self, at: u64) -> u64 {
+        match self.hole.contains(&at) {
+            true => self.hole.end,
+            false => at,
+        }
+    }
+}
+
+/// Writes a block, and returns the card status afterwards.
+fn write(card: &mut Card, block: u32, byte: u8) -> u32 {
+    card.command(24, block);
+    card.receive_block(&[byte; 512]);
+    value(&card.command(13, 1 << 16))
+}
+
+#[test]
+fn an_image_is_read_in_chunks_when_the_guest_reads_and_is_never_written() {
+    let image: Vec<u8> = (0..BYTES).map(byte).collect();
+    let file = Shared::new(image.clone(), BYTES);
+    let mut card = Card::new(&Content::of(file.clone()).unwrap());
+    assert_eq!(file.reads().len(), 16);
+    selected(&mut card);
+    assert_eq!(write(&mut card, 200, 7) & 0xfff8_0000, 0);
+    for block in [3, 4, 200] {
+        card.command(17, block);
+        let of_image = image[block as usize * 512..][..512].to_vec();
+        let expected = if block == 200 { vec![7; 512] } else { of_image };
+        assert_eq!(card.send_block(), Some(expected));
+    }
+    assert_eq!(file.reads(), [64 << 10, 0]);
+    assert!(*file.bytes.lock().unwrap() == image && card.trouble().is_none());
+}
+
+#[test]
+fn holes_are_not_read_and_equal_zeros() {
+    let mut image = vec![0; BYTES as usize];
+    image[0] = 1;
+    image[BYTES as usize - 1] = 1;
+    let file = Shared {
+        hole: 1000..BYTES - 1000,
+        ..Shared::new(image.clone(), BYTES)
+    };
+    let content = Content::of(file.clone()).unwrap();
+    assert_eq!(file.reads(), [0, BYTES - (64 << 10)]);
+    assert_eq!(content.hash(), Content::of(image.clone()).unwrap().hash());
+    image[BYTES as usize / 2] = 1;
+    assert_ne!(content.hash(), Content::of(image).unwrap().hash());
+    let zeros = Content::of(vec![0; BYTES as usize]).unwrap();
+    let twice = Content::of(vec![0; 2 * BYTES as usize]).unwrap();
+    assert!(zeros.hash().is_some() && zeros.hash() != twice.hash());
+}
+
+#[test]
+fn the_card_fails_when_the_image_changes_or_ends() {
+    let image: Vec<u8> = (0..BYTES).map(byte).collect();
+    let changed = |change: &dyn Fn(&mut Vec<u8>)| {
+        let file = Shared::new(image.clone(), BYTES);
+        let mut card = Card::new(&Content::of(file.clone()).unwrap());
+        selected(&mut card);
+        change(&mut file.bytes.lock().unwrap());
+        card
+    };
+    let mut card = changed(&|bytes| bytes[100_000] ^= 1);
+    card.command(17, 3);
+    assert!(card.send_block().is_some() && card.trouble().is_none());
+    card.command(18, 127);
+    assert!(card.send_block().is_some());
+    assert_eq!((card.send_block(), card.send_block()), (None, None));
+    assert_eq!(value(&card.command(12, 0)) >> 21 & 1, 1);
+    let trouble = card.trouble().unwrap();
+    assert!(
+        trouble.contains("between bytes 65536 and 131071"),
+        "{trouble}"
+    );
+    let mut card = changed(&|bytes| bytes.truncate(100_000));
+    assert_eq!(write(&mut card, 200, 7) >> 19 & 1, 1);
+    assert!(card.trouble().unwrap().contains("at byte 65536"));
+    let mut card = changed(&|bytes| bytes.clear());
+    // Whole pages need not be read to be erased. A part of a page must be read.
+    for (last, error) in [(15, 0), (16, 1)] {
+        card.command(32, 8);
+        card.command(33, last);
+        assert_eq!(value(&card.command(38, 0)) >> 19 & 1, error);
+    }
+    let mut bytes = [1; 100];
+    card.read(0, &mut bytes);
+    assert_eq!(bytes, [0; 100]);
 }
 
 #[test]
@@ -340,7 +441,7 @@ fn a_slot_is_saved_with_what_was_written_and_restored_on_its_own_content_only() 
     let mut saved = Vec::new();
     slot.save(&mut saved);
     assert!(restored(None, &saved).is_ok());
-    let at = 1 + 8 + 1 + 8;
+    let at = 1 + 8 + 1 + 1 + 8;
     assert_eq!(saved[at..at + 4], 255u32.to_le_bytes());
     saved[at..at + 4].copy_from_slice(&256u32.to_le_bytes());
     assert!(restored(None, &saved).is_err());
