@@ -27,11 +27,11 @@ pub fn check_machine(kernel: &str, machine: &ForMachine) -> Result<()> {
     } = machine;
     match chosen.defconfig() {
         Some(defconfig) if dtb.is_none() => bail!(
-            "--kernel {kernel}: the machine {name} has no device tree for it: the kernel is Linux's own {defconfig}, \
+            "kernel {kernel}: the machine {name} has no device tree for it: the kernel is Linux's own {defconfig}, \
              and the machine's file has no key boot.dtb\n  help: --dtb FILE gives a device tree"
         ),
         None if *compatible != chosen.spec.build.compatible => bail!(
-            "--kernel {kernel}: its device tree is for \"{}\", and the board's machine is {name} (\"{compatible}\")\
+            "kernel {kernel}: its device tree is for \"{}\", and the board's machine is {name} (\"{compatible}\")\
              \n  help: `warmswitch list kernels` lists the kernels; at91-dt and multi-v5 have Linux's own device trees",
             chosen.spec.build.compatible
         ),

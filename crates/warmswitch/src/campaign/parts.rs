@@ -4,7 +4,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use board::BoardSpec;
 use board::boot::Boot;
 
@@ -16,7 +16,7 @@ use results::outputs::OutputKind;
 use results::runs::point::Point;
 use results::runs::run::Provenance;
 use session::SIMULATOR;
-use session::boot::{KernelFiles, Recipe};
+use session::boot::{KernelFiles, Recipe, for_machine};
 use session::cores;
 use supply::image::guest::{self, Workload};
 use supply::image::{Programs, RootFs, is_flat};
@@ -51,6 +51,15 @@ impl Parts {
         // Check the boards first, because a build takes minutes.
         for (name, (board, _)) in &specs {
             check_programs(e, name, board)?;
+        }
+        let pairs: BTreeSet<_> = points
+            .iter()
+            .map(|point| (&point.board, e.own_kernels.of(point).0))
+            .collect();
+        for (board, kernel) in pairs {
+            kernel::check_machine(&kernel, &for_machine(&specs[board].0)).with_context(|| {
+                format!("{}: board {board} cannot run one of its kernels", e.name)
+            })?;
         }
         let mut parts = Parts {
             specs,

@@ -27,7 +27,9 @@ pub struct Suppression {
     pub wrong: Vec<String>,
     /// Functions that used the data. Names omit compiler suffixes, and `user` means user land. An entry with this key
     /// covers no evicted line, because any access may evict a line. It also covers no read by a bus master. In this key
-    /// and in other keys, `f < g` means `f`, or its caller `g` if the compiler inlined `f` into `g`.
+    /// and in other keys, `f < g` means `f`, or its caller `g` if the compiler inlined `f` into `g`. In this key and in
+    /// `writer`, `arm_copy_to_user` also means a `memcpy` that `__copy_to_user_memcpy` called
+    /// (`CONFIG_UACCESS_WITH_MEMCPY`).
     #[serde(default)]
     pub access: Vec<String>,
     /// Whether the access must be an instruction fetch.
@@ -132,6 +134,18 @@ struct List {
     suppression: Vec<Suppression>,
 }
 
+/// The function by which the kernel copies to user land.
+const COPY_TO_USER: &str = "arm_copy_to_user";
+
+/// With `CONFIG_UACCESS_WITH_MEMCPY`, this function copies long blocks to user land. It calls `memcpy`.
+const COPY_BY_MEMCPY: &str = "__copy_to_user_memcpy";
+
+/// Returns whether `pc` is in a copy to user land by [`COPY_BY_MEMCPY`].
+fn is_copy_by_memcpy(pc: u32, callers: &[u32], names: &Names) -> bool {
+    let caller = callers.first();
+    names.is_in(pc, "memcpy") && caller.is_some_and(|pc| names.is_in(*pc, COPY_BY_MEMCPY))
+}
+
 fn is_fetch(access: Access) -> bool {
     matches!(
         access,
@@ -142,8 +156,12 @@ fn is_fetch(access: Access) -> bool {
 impl Suppression {
     /// Returns whether the entry covers a report.
     pub fn covers(&self, report: &Report, names: &Names) -> bool {
-        let is = |wanted: &[String], pc| {
-            wanted.is_empty() || wanted.iter().any(|name| names.is_in(pc, name))
+        let is = |wanted: &[String], pc, callers: &[u32]| {
+            let is_in = |name: &String| {
+                names.is_in(pc, name)
+                    || (name == COPY_TO_USER && is_copy_by_memcpy(pc, callers, names))
+            };
+            wanted.is_empty() || wanted.iter().any(is_in)
         };
         let among = |wanted: &[String], callers: &[u32]| {
             let is_in = |name: &String| callers.iter().any(|pc| names.is_in(*pc, name));
@@ -169,10 +187,10 @@ impl Suppression {
             && self.fits_state(report)
             && self.fits_order(report, names)
             && self.wrong.iter().any(|w| w == report.kind.name())
-            && is(&self.access, report.context.pc)
+            && is(&self.access, report.context.pc, &report.trace.used)
             && among(&self.used_in, &report.trace.used)
             && (!self.fetched || is_fetch(report.access))
-            && is(&self.writer, report.writer.pc)
+            && is(&self.writer, report.writer.pc, &report.trace.written)
     }
 
     /// Checks the keys about the state of lines and mappings.
@@ -298,7 +316,12 @@ pub fn distinctions(all: &[Suppression], names: &Names) -> Distinctions {
         asked_for.flat_map(|name| names.ranges(&name)).collect()
     };
     Distinctions {
-        callers: ranges(&|s| [&s.used_in[..], &s.called_by, &s.running].concat()),
+        callers: ranges(&|s| {
+            let copies = s.access.iter().chain(&s.writer).any(|f| f == COPY_TO_USER);
+            let copy = copies.then(|| COPY_BY_MEMCPY.to_string());
+            let named = [&s.used_in[..], &s.called_by, &s.running].concat();
+            named.into_iter().chain(copy).collect()
+        }),
         then_called: ranges(&|s| s.then_called.clone()),
         filled_in: ranges(&|s| s.filled_in.clone()),
         called_since_fill: given(all, names),

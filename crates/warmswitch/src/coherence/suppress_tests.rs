@@ -136,6 +136,30 @@ fn an_entry_may_ask_for_a_caller_of_what_used_the_data() {
 }
 
 #[test]
+fn a_copy_to_user_land_by_memcpy_is_one() {
+    let names = Names::by_hand(&[
+        (0xc000_1000, "memcpy"),
+        (0xc000_2000, "__copy_to_user_memcpy"),
+        (0xc000_3000, "pipe_read"),
+        (0xc000_4000, "other"),
+    ]);
+    let text = GOOD.replace("['reader']", "['arm_copy_to_user']\nused_in=['pipe_read']");
+    let entries = loaded(&text).unwrap();
+    let mut found = report();
+    found.context.pc = 0xc000_1004;
+    found.trace.used = vec![0xc000_2010, 0xc000_3010];
+    assert!(entries[0].covers(&found, &names));
+    found.trace.used = vec![0xc000_4010, 0xc000_2010, 0xc000_3010];
+    assert!(!entries[0].covers(&found, &names), "another copy");
+    found.trace.used = vec![0xc000_2010, 0xc000_3010];
+    found.context.pc = 0xc000_4010;
+    assert!(!entries[0].covers(&found, &names), "another function");
+    // Another caller of memcpy is a report of its own.
+    let callers = distinctions(&entries, &names).callers;
+    assert!(callers.contains(&names.ranges("__copy_to_user_memcpy")[0]));
+}
+
+#[test]
 fn an_entry_may_ask_for_a_caller_of_the_writer() {
     let names = Names::by_hand(&[(0xc000_1000, "fallocate"), (0xc000_2000, "fault")]);
     let text = GOOD.replace("access=['reader']", "called_by=['fallocate']");
