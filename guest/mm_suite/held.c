@@ -82,6 +82,7 @@ static enum result held_when_ended(unsigned int rounds)
 
 	/* More rounds show no more. */
 	(void)rounds;
+	SKIP_UNLESS(has_userfaultfd(), "no userfaultfd");
 	TRY(other_start(&other, reader, NULL));
 	TRY(other_wait(&other, NULL));
 	for (i = 0; i < WAITERS - 1; i++) {
@@ -116,6 +117,7 @@ static enum result held_in_execve(unsigned int rounds)
 	unsigned int round;
 
 	SKIP_UNLESS(limited(), "no limit");
+	SKIP_UNLESS(has_userfaultfd(), "no userfaultfd");
 	for (round = 0; round < rounds; round++) {
 		struct waiters crowd = { .count = 0 };
 		struct other other;

@@ -105,6 +105,10 @@ unsigned int own_slot(void);
 /* Who touches one of so many pages waits, and *fd tells of it. */
 enum result await_faults(const void *at, size_t count, uint64_t features,
 			 int *fd);
+/* Whether the kernel has userfaultfd(2), which await_faults() needs. */
+bool has_userfaultfd(void);
+/* Whether a task can interrupt another one within a system call. */
+bool kernel_preempts(void);
 /* With the smallest stack that there is. */
 bool small_thread(pthread_t *thread, void *(*body)(void *arg), void *arg);
 

@@ -101,6 +101,7 @@ static enum result vm_write_races_reader(unsigned int rounds)
 	uint32_t i, seen, old, delay = FIRST_NS;
 	struct other other;
 
+	SKIP_UNLESS(kernel_preempts(), "no task interrupts a system call");
 	for (i = 0; i < PAGE_WORDS; i++)
 		from[i] = NEW | i;
 	TRY(other_start(&other, reader, at));

@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -113,6 +114,22 @@ int64_t now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &time);
 	return time.tv_sec * 1000000000ll + time.tv_nsec;
+}
+
+bool has_userfaultfd(void)
+{
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || errno != ENOSYS;
+}
+
+bool kernel_preempts(void)
+{
+	struct utsname names;
+
+	return !uname(&names) && strstr(names.version, "PREEMPT");
 }
 
 enum result await_faults(const void *at, size_t count, uint64_t features,
