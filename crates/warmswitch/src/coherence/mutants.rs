@@ -93,6 +93,8 @@ fn report_kind(kind: Kind) -> ReportKind {
         Kind::LostByInvalidate => ReportKind::LostByInvalidate,
         Kind::OldOverNewer => ReportKind::OldOverNewer,
         Kind::TwoDirtyAliases => ReportKind::TwoDirtyAliases,
+        Kind::StaleAfterDma => ReportKind::StaleAfterDma,
+        Kind::StaleDmaRead => ReportKind::StaleDmaRead,
         Kind::OutlivesPage => ReportKind::OutlivesPage,
     }
 }
