@@ -108,6 +108,9 @@ pub struct Patch {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct List {
+    /// Program of the guest whose tests the mutants name.
+    #[serde(default = "mm_suite")]
+    program: String,
     mutant: Vec<Mutant>,
 }
 
@@ -163,6 +166,16 @@ pub fn load(path: &Path) -> Result<Vec<Mutant>> {
         }
     }
     Ok(list.mutant)
+}
+
+/// Returns the program whose tests the mutants of a file name.
+pub fn program(path: &Path) -> Result<String> {
+    let list: List = toml_file::read(path)?;
+    Ok(list.program)
+}
+
+fn mm_suite() -> String {
+    "mm_suite".to_string()
 }
 
 /// Patches `image`, a plain `Image` built together with `vmlinux`. Returns the changed words, in the order of

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use watch::checker::{Call, PageFunctions, Report, ReportKind};
 
 use super::names::Names;
+use super::outside::Outside;
 use super::suppress::{Suppression, distinctions};
 use super::{Plan, RunEnd, check};
 use base::interrupt;
@@ -50,6 +51,10 @@ pub struct Suite<'a> {
     pub pages: Option<PageFunctions>,
     /// Suppressions of the known reports that the complete suite causes on the unpatched kernel.
     pub suppressions: &'a [Suppression],
+    /// What is connected to the board.
+    pub outside: &'a Outside,
+    /// Name of the program whose tests the list names.
+    pub program: &'a str,
     /// Number of mutants that run at the same time.
     pub jobs: usize,
 }
@@ -129,14 +134,17 @@ impl Suite<'_> {
         // suppression of this report. This suppression must not hide the mutant.
         let (command, suppressions, limit_s) = match expected {
             Expected::Test(test) => {
-                let command = format!("mm_suite --only {test} --rounds {ROUNDS}");
+                let command = format!("{} --only {test} --rounds {ROUNDS}", self.program);
                 let list = mutant
                     .beside
                     .as_ref()
                     .map_or(&[][..], |_| self.suppressions);
                 (command, list, TEST_LIMIT_S)
             }
-            _ => ("mm_suite --quick".into(), self.suppressions, SUITE_LIMIT_S),
+            _ => {
+                let command = format!("{} --quick", self.program);
+                (command, self.suppressions, SUITE_LIMIT_S)
+            }
         };
         // Each thread loads its own names, because `Names` keeps a cache of lines.
         let names = Names::of(self.vmlinux.filter(|_| !suppressions.is_empty()));
@@ -154,6 +162,7 @@ impl Suite<'_> {
                 distinctions: distinctions(suppressions, &names),
                 pages: self.pages,
                 limit_s,
+                outside: self.outside,
                 ends: &ends,
             },
         )?;
