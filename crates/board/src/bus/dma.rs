@@ -19,6 +19,20 @@ const BURST: usize = 16;
 /// Bytes in the longest burst.
 const BURST_BYTES: usize = 4 * BURST;
 
+/// What a burst is for, as far as the device says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Purpose {
+    /// The device does not say.
+    #[default]
+    Unknown,
+    /// Data of a transfer without descriptors.
+    Data,
+    /// Data of the buffer that a descriptor of a ring names. The number is the descriptor's place in the ring, from 0.
+    Buffer(u16),
+    /// The descriptor at this place of a ring.
+    Descriptor(u16),
+}
+
 /// A burst of a bus master.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
@@ -34,6 +48,8 @@ pub struct Transfer {
     pub bytes: Vec<u8>,
     /// Whether the burst wrote to memory.
     pub writes: bool,
+    /// What the burst is for.
+    pub purpose: Purpose,
 }
 
 impl Transfer {
@@ -64,6 +80,7 @@ pub struct Memory<'a> {
     ram_base: u32,
     now: u64,
     master: u32,
+    purpose: Purpose,
     transfers: &'a mut Vec<Transfer>,
 }
 
@@ -81,8 +98,14 @@ impl<'a> Memory<'a> {
             ram_base,
             now,
             master: master as u32,
+            purpose: Purpose::Unknown,
             transfers,
         }
+    }
+
+    /// Says what the following transfers of this call are for. Observers receive it, and it has no other effect.
+    pub fn set_purpose(&mut self, purpose: Purpose) {
+        self.purpose = purpose;
     }
 
     /// Returns the core cycle at which the next transfer begins.
@@ -162,6 +185,7 @@ impl<'a> Memory<'a> {
             pa: self.ram_base.wrapping_add(offset),
             bytes: bytes.to_vec(),
             writes,
+            purpose: self.purpose,
         });
         self.now += u64::from(cycles);
         self.ram.hold(self.now);

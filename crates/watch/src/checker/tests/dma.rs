@@ -8,7 +8,7 @@ use crate::shared_tests::busy::{STORE, cached, cached_with};
 use crate::shared_tests::copier::Copier;
 use arm::{Bus as _, Event, Mva, Pa, Side, Width};
 use board::bus::SystemBus;
-use board::bus::dma::Transfer;
+use board::bus::dma::{Purpose, Transfer};
 use board::{BoardBus as _, Machine, Observed, Observer};
 use std::time::Duration;
 
@@ -126,6 +126,7 @@ impl Scripted {
             pa: self.bus.ram_base() + at,
             bytes: bytes.to_vec(),
             writes,
+            purpose: Purpose::Unknown,
         };
         let _ = self.checker.transferred(&transfer);
     }
