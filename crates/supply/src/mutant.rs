@@ -105,6 +105,14 @@ pub struct Patch {
     pub new: u32,
 }
 
+impl Mutant {
+    /// Returns the names of the broken functions. For `NAME@OTHER`, both functions count, because they are in one source
+    /// file.
+    pub fn functions(&self) -> impl Iterator<Item = &str> {
+        self.function.split('@')
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct List {

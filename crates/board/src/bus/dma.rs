@@ -10,6 +10,7 @@
 
 use super::{Slot, SystemBus};
 use crate::device::Device;
+use crate::map::Region;
 use crate::memory::Sdram;
 use arm::{BusError, Width};
 
@@ -208,6 +209,25 @@ impl SystemBus {
     /// Takes the transfers of bus masters other than the core since the last call.
     pub(crate) fn take_transfers(&mut self) -> Vec<Transfer> {
         core::mem::take(&mut self.transfers)
+    }
+
+    /// Returns the devices' names. The position of a name is the device's number as a bus master.
+    pub fn device_names(&self) -> impl Iterator<Item = &str> {
+        self.slots.iter().map(|slot| slot.name.as_str())
+    }
+
+    /// Returns the number of the device whose registers are at this address.
+    pub fn device_at(&self, pa: u32) -> Option<usize> {
+        match self.map.at(pa) {
+            Region::Device(number) => Some(usize::from(number)),
+            _ => None,
+        }
+    }
+
+    /// Returns whether an address is in RAM.
+    #[inline]
+    pub fn is_ram(&self, pa: u32) -> bool {
+        pa.wrapping_sub(self.ram_base) < self.ram.bytes()
     }
 
     /// Adds a part that is not in the machine file, at a free address and without wires. A machine with such a part

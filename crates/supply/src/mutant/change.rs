@@ -56,7 +56,8 @@ pub enum Change {
         /// Which indirect calls are skipped.
         which: Which,
     },
-    /// Changes the constant of a `mov rX, #constant`, such as a direction or a flag among the arguments of a call.
+    /// Changes the constant of a `mov rX, #constant` or `cmp rX, #constant`, such as a direction among the arguments of a
+    /// call.
     WrongConstant {
         /// Immediate value of the `mov` in the kernel.
         constant: u32,
@@ -185,7 +186,8 @@ impl Change {
                 constant, instead, ..
             } => {
                 let mov = word & 0x0fff_0000 == 0x03a0_0000;
-                (mov && immediate(word) == *constant)
+                let cmp = word & 0x0ff0_f000 == 0x0350_0000;
+                ((mov || cmp) && immediate(word) == *constant)
                     .then(|| encode_immediate(*instead))
                     .flatten()
                     .map(|bits| word & !0xfff | bits)
@@ -217,7 +219,7 @@ impl Change {
             Change::SkipBic { mask, .. } => format!("change.mask: BIC of {mask:#x}"),
             Change::SkipIndirect { .. } => "change: indirect calls".to_string(),
             Change::WrongConstant { constant, .. } => {
-                format!("change.constant: moves of {constant}")
+                format!("change.constant: moves and comparisons with {constant}")
             }
             Change::ShortLength { register, .. } | Change::WrongArgument { register, .. } => {
                 format!("change.register: moves from r{register}")

@@ -219,7 +219,7 @@ impl Tried {
     /// Returns the role of the broken function in the first report that contains this function. Returns `None` if no
     /// report contains it.
     fn named(&self, names: &Names) -> Option<&'static str> {
-        let is = |pc: u32| names.is_in(pc, &self.mutant.function);
+        let is = |pc: u32| self.mutant.functions().any(|name| names.is_in(pc, name));
         let mut reports = self.reports.iter();
         reports.find_map(|report| named(report, &is))
     }
