@@ -124,6 +124,7 @@ static enum result card_cached(unsigned int rounds)
 		unsigned char *mapped;
 
 		fill(out, LARGEST, round);
+		warm_pages();
 		TRY(write_at(fd, area(round), out, LARGEST));
 		TRY(forget_pages(fd));
 		mapped = mmap(NULL, LARGEST, PROT_READ, MAP_SHARED, fd,

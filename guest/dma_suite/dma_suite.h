@@ -53,6 +53,12 @@ void fill(void *at, size_t bytes, uint32_t seed);
 /* Compares memory with what fill() wrote. */
 enum result holds(const void *at, size_t bytes, uint32_t seed,
 		  const char *what);
+/*
+ * Leaves free pages whose lines are in the D-cache at the kernel's address. A
+ * store hits such a line and makes it dirty, while a store that misses goes
+ * past the D-cache to memory. The kernel allocates these pages next.
+ */
+void warm_pages(void);
 /* Memory that begins at a page, or NULL. */
 void *pages(size_t bytes);
 

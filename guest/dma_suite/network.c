@@ -121,8 +121,39 @@ static enum result udp_burst(unsigned int rounds)
 	return PASS;
 }
 
+/* Each start of the interface allocates the rings of descriptors again. */
+static enum result net_restart(unsigned int rounds)
+{
+	unsigned char out[LARGEST], in[LARGEST];
+	unsigned int round, i;
+	int fd;
+
+	TRY(open_peer(&fd));
+	for (round = 0; round < rounds; round++) {
+		struct ifreq request = { .ifr_name = "eth0" };
+
+		EXPECT(!ioctl(fd, SIOCGIFFLAGS, &request), "eth0: %s",
+		       strerror(errno));
+		request.ifr_flags &= ~IFF_UP;
+		EXPECT(!ioctl(fd, SIOCSIFFLAGS, &request), "eth0: %s",
+		       strerror(errno));
+		close(fd);
+		warm_pages();
+		TRY(open_peer(&fd));
+		for (i = 0; i < BURST; i++) {
+			fill(out, LARGEST, round + i);
+			EXPECT(send(fd, out, LARGEST, 0) == (ssize_t)LARGEST,
+			       "send: %s", strerror(errno));
+			TRY(packet_back(fd, in, LARGEST, round + i));
+		}
+	}
+	return PASS;
+}
+
 const struct test network_tests[] = {
 	{ "udp_echo", "packets of every length to a peer and back", udp_echo },
+	{ "net_restart", "the interface is stopped and started",
+	  net_restart },
 	{ "udp_burst", "several packets on their way at a time", udp_burst },
 	{ }
 };

@@ -243,7 +243,7 @@ pub fn branch_target(address: u32, word: u32) -> u32 {
 }
 
 /// Returns the value of the immediate of a data-processing instruction.
-fn immediate(word: u32) -> u32 {
+pub(super) fn immediate(word: u32) -> u32 {
     (word & 0xff).rotate_right((word >> 8 & 15) * 2)
 }
 

@@ -284,6 +284,11 @@ fn named(report: &Report, is: &dyn Fn(u32) -> bool) -> Option<&'static str> {
     let switched = trace.switched.as_ref();
     let freed = report.page.as_ref().and_then(|page| page.freed.as_ref());
     let freed = freed.is_some_and(|freed| by(freed.pc, &freed.callers));
+    let bell = trace
+        .device
+        .as_ref()
+        .and_then(|device| device.bell.as_ref());
+    let started = bell.is_some_and(|bell| by(bell.pc, &bell.callers));
     let places = [
         ("writer", by(report.writer.pc, &trace.written)),
         ("user", by(report.context.pc, &trace.used)),
@@ -294,6 +299,7 @@ fn named(report: &Report, is: &dyn Fn(u32) -> bool) -> Option<&'static str> {
                 by(m.writer.pc, &m.callers) || before.is_some_and(|(w, c)| by(w.pc, c))
             }),
         ),
+        ("device's start", started),
         ("freed page", freed),
         ("switch", switched.is_some_and(|s| by(s.pc, &s.callers))),
         ("called next", called(&trace.next)),
@@ -363,6 +369,12 @@ pub fn table(tried: &[Tried], names: &Names) -> String {
     )
 }
 
+/// Returns the function that last stored to a register of the report's device. It is a function of the device's driver.
+fn driver(report: &Report, names: &Names) -> Option<String> {
+    let bell = report.trace.device.as_ref()?.bell.as_ref()?;
+    Some(names.function(bell.pc))
+}
+
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(REASON) {
         Some((at, _)) => format!("{}...", &text[..at]),
@@ -384,6 +396,7 @@ pub fn json(tried: &[Tried], names: &Names) -> Value {
                 "used_by": t.report().map(|r| names.user_of(r)),
                 "written_by": t.report().map(|r| names.writer_of(r)),
                 "named_as": t.named(names),
+                "driver": t.report().and_then(|r| driver(r, names)),
                 "unnamed": t.mutant.unnamed,
                 "reached": t.reached,
                 "cycle": t.report().map(|r| r.context.cycle),

@@ -80,6 +80,49 @@ fn a_device_read_of_data_that_is_dirty_in_the_cache_is_reported() {
     assert!(report.needed().contains("before copier reads memory"));
 }
 
+/// The last store to a register of the device, before the device reads old data, is in the report.
+#[test]
+fn a_report_names_the_device_and_the_last_store_to_its_registers() {
+    let mut script = Scripted::new(&[]);
+    let name = script.bus.device_names().nth(3).unwrap().to_owned();
+    let is_its = |pa: &u32| script.bus.device_at(*pa) == Some(3);
+    let register = (0x1000_0000..0x1100_0000).step_by(4096).find(is_its);
+    let store = Event::Store {
+        mva: Mva(0xf000_0000),
+        pa: Pa(register.unwrap()),
+        width: Width::Word,
+        value: 1,
+        cached: false,
+    };
+    script.stored(0);
+    script.called(CALLERS[0], |script| script.send(FUNCTION + 8, store));
+    script.transfers(100, 0, &[0; 8], false);
+    let (report, _) = script.checker.reports().next().unwrap();
+    let device = report.trace.device.clone().unwrap();
+    assert_eq!(
+        (device.name, device.purpose),
+        (name.clone(), Purpose::Unknown)
+    );
+    let bell = device.bell.unwrap();
+    assert_eq!((bell.pc, bell.callers), (FUNCTION + 8, vec![CALLERS[0]]));
+    assert!(
+        report
+            .needed()
+            .contains(&format!("before {name} reads memory"))
+    );
+}
+
+#[test]
+fn data_that_a_device_wrote_is_named_by_its_device() {
+    let mut machine = board();
+    let to = dirty(&machine);
+    copy(&mut machine, [UNUSED, to, 256]);
+    let (report, _) = machine.observer().reports().next().unwrap();
+    let device = report.trace.device.clone().unwrap();
+    assert_eq!(device.name, "copier");
+    assert!(report.writer.master().is_some());
+}
+
 #[test]
 fn a_write_back_over_data_from_a_device_is_reported() {
     let mut machine = board();
