@@ -173,6 +173,19 @@ impl Change {
                     .flatten()
                     .map(|bits| word & !0xfff | bits)
             }
+            Change::SkipMask { .. } => {
+                let register = word & 0x0fff_fff0 == 0x0121_f000;
+                let immediate = word & 0x0fff_f000 == 0x0321_f000;
+                (register || immediate).then_some(condition | NOTHING)
+            }
+            _ => self.replaced_operand(word),
+        }
+    }
+
+    /// Returns the replacement for an instruction whose place in the kernel does not matter, like [`Change::replaced`].
+    fn replaced_operand(&self, word: u32) -> Option<u32> {
+        let condition = word & CONDITION;
+        match self {
             Change::SkipBic { mask, .. } => {
                 // BIC (immediate), rd equal to rn.
                 let bic = word & 0x0ff0_0000 == 0x03c0_0000;
@@ -200,11 +213,7 @@ impl Change {
                 .map(|bits| condition | RESULT_0 | word & 0xf000 | bits),
             Change::ShortLength { register, .. } => moves_from(word, *register)
                 .then_some(condition | SUB_1 | register << 16 | word & 0xf000),
-            Change::SkipMask { .. } => {
-                let register = word & 0x0fff_fff0 == 0x0121_f000;
-                let immediate = word & 0x0fff_f000 == 0x0321_f000;
-                (register || immediate).then_some(condition | NOTHING)
-            }
+            _ => None,
         }
     }
 

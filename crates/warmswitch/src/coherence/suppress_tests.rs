@@ -4,6 +4,7 @@
 use std::fs;
 
 use super::*;
+use board::bus::dma::Purpose;
 
 #[test]
 fn what_a_series_mends_is_reported_of_kernels_that_have_it() {
