@@ -265,6 +265,13 @@ impl Prepared {
         Boot::Linux(self.linux.clone())
     }
 
+    /// Adds words to the kernel's command line.
+    pub fn add_words(&mut self, words: &str) {
+        if !words.is_empty() {
+            self.linux.command_line = format!("{} {words}", self.linux.command_line);
+        }
+    }
+
     /// Applies a mutant. Returns the addresses of the patched instructions.
     pub fn patch(&mut self, mutant: &Mutant) -> Result<Vec<u32>> {
         let Some(vmlinux) = &self.files.vmlinux else {

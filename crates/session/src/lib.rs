@@ -8,6 +8,7 @@ pub mod boot;
 pub mod card;
 pub mod console;
 pub mod cores;
+pub mod echo;
 pub mod engine;
 pub mod fetched;
 pub mod instrument;

@@ -21,9 +21,12 @@ use base::paths::shown;
 use base::suggest::did_you_mean;
 use base::toml_file;
 
+mod change;
 mod cp15;
 mod expected;
 
+use change::encode_immediate;
+pub use change::{All, Change, Which, branch_target};
 pub use cp15::Cp15;
 pub use expected::{Expected, Late};
 
@@ -34,7 +37,8 @@ pub struct Mutant {
     /// Name, unique in its file.
     pub name: String,
     /// The function to patch. A suffix that the compiler added (`.constprop.0`) may be left out if only one symbol
-    /// fits.
+    /// fits. `NAME@OTHER` is the function NAME of the source file that has the function OTHER: the nearest function of
+    /// this name. The compiler makes such a function for each file that uses an inline function of a header.
     pub function: String,
     /// The change to the function.
     pub change: Change,
@@ -42,8 +46,11 @@ pub struct Mutant {
     pub why: String,
     /// Kind of the checker's first report.
     pub expect: Kind,
-    /// A test of `mm_suite` that makes the checker report the mutant.
+    /// A test of the list's program that makes the checker report the mutant.
     pub test: Option<String>,
+    /// Words that the kernel's command line gets for this mutant.
+    #[serde(default)]
+    pub append: String,
     /// Reason why only the complete quick suite causes a report. This key replaces `test`.
     pub suite: Option<String>,
     /// Reason why no report is expected. This key replaces `test`.
@@ -57,67 +64,6 @@ pub struct Mutant {
     pub late: Option<Late>,
     /// Reason why no report names the function. Absent if a report does.
     pub unnamed: Option<String>,
-}
-
-/// The change that a mutant makes to its function.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub enum Change {
-    /// Skips a call: a BL gives the result 0, and a B in tail position returns to the caller.
-    SkipCall {
-        /// Name of the called function.
-        callee: String,
-        /// Which calls of `callee` are skipped.
-        which: Which,
-    },
-    /// Skips a CP15 operation. A test-and-clean loop then finds nothing to clean.
-    SkipCp15 {
-        /// The operation.
-        op: Cp15,
-        /// Which instructions with this operation are skipped.
-        which: Which,
-    },
-    /// Makes a CP15 operation take its address from another register.
-    WrongRegister {
-        /// The operation.
-        op: Cp15,
-        /// Number of the other register, 0 to 14.
-        register: u32,
-        /// Which instructions with this operation are changed.
-        which: Which,
-    },
-    /// Changes the step of a loop's `add rX, rX, #step`.
-    WrongStep {
-        /// Immediate value of the `add` in the kernel.
-        step: u32,
-        /// Immediate value of the `add` in the mutated kernel: 8 bits, rotated by an even number.
-        instead: u32,
-        /// Which instructions with this step are changed.
-        which: Which,
-    },
-    /// Skips an MSR that writes the CPSR's control bits. Interrupts then stay masked or unmasked.
-    SkipMask {
-        /// Which instructions are skipped.
-        which: Which,
-    },
-}
-
-/// The places to change, among the places that fit. At least one place has to fit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
-pub enum Which {
-    /// The nth in the order of addresses, from 1.
-    Nth(usize),
-    /// `"all"` places.
-    All(All),
-}
-
-/// The word `all`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum All {
-    /// Every place that fits.
-    All,
 }
 
 /// Kinds of incoherence that the checker reports.
@@ -138,6 +84,10 @@ pub enum Kind {
     OldOverNewer,
     /// One physical line dirty at two addresses.
     TwoDirtyAliases,
+    /// A load that got data older than what a bus master wrote.
+    StaleAfterDma,
+    /// A bus master that read data older than what the core wrote.
+    StaleDmaRead,
     /// A line or TLB entry of a page that remains when the page gets another owner.
     OutlivesPage,
 }
@@ -155,9 +105,20 @@ pub struct Patch {
     pub new: u32,
 }
 
+impl Mutant {
+    /// Returns the names of the broken functions. For `NAME@OTHER`, both functions count, because they are in one source
+    /// file.
+    pub fn functions(&self) -> impl Iterator<Item = &str> {
+        self.function.split('@')
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct List {
+    /// Program of the guest whose tests the mutants name.
+    #[serde(default = "mm_suite")]
+    program: String,
     mutant: Vec<Mutant>,
 }
 
@@ -181,10 +142,18 @@ pub fn load(path: &Path) -> Result<Vec<Mutant>> {
     for (i, mutant) in list.mutant.iter().enumerate() {
         let place = format!("{}: mutant \"{}\"", shown(path), mutant.name);
         match mutant.change {
-            Change::WrongRegister { register, .. } if register > 14 => {
+            Change::WrongRegister { register, .. }
+            | Change::ShortLength { register, .. }
+            | Change::WrongArgument { register, .. }
+                if register > 14 =>
+            {
                 bail!("{place}: change.register: {register} is not 0 to 14");
             }
-            Change::WrongStep { instead, .. } if encode_immediate(instead).is_none() => {
+            Change::WrongStep { instead, .. }
+            | Change::WrongConstant { instead, .. }
+            | Change::WrongArgument { instead, .. }
+                if encode_immediate(instead).is_none() =>
+            {
                 bail!("{place}: change.instead: {instead} does not fit an instruction");
             }
             _ => {}
@@ -207,6 +176,16 @@ pub fn load(path: &Path) -> Result<Vec<Mutant>> {
     Ok(list.mutant)
 }
 
+/// Returns the program whose tests the mutants of a file name.
+pub fn program(path: &Path) -> Result<String> {
+    let list: List = toml_file::read(path)?;
+    Ok(list.program)
+}
+
+fn mm_suite() -> String {
+    "mm_suite".to_string()
+}
+
 /// Patches `image`, a plain `Image` built together with `vmlinux`. Returns the changed words, in the order of
 /// addresses. On an error, the image is unchanged.
 pub fn apply(image: &mut [u8], vmlinux: &Path, mutant: &Mutant) -> Result<Vec<Patch>> {
@@ -222,6 +201,9 @@ pub struct Kernel<'a> {
     bytes: &'a [u8],
     /// Functions by address: address, size in bytes (0 if the symbol has none), name.
     pub functions: Vec<(u32, u32, &'a str)>,
+    /// Labels of assembly code that are no functions: address, size in bytes (0 if the symbol has none), name. Only
+    /// places without a function of the name look here.
+    labels: Vec<(u32, u32, &'a str)>,
     segments: Vec<Segment>,
     /// Load address of the image's first byte.
     base: u32,
@@ -247,12 +229,20 @@ impl<'a> Kernel<'a> {
         let file = object::read::elf::ElfFile32::<Endianness>::parse(bytes)
             .map_err(|error| anyhow!("not a valid ELF file: {error}"))?;
         let order = Endianness::Little;
-        let mut functions: Vec<(u32, u32, &str)> = file
-            .symbols()
-            .filter(|s| s.kind() == object::SymbolKind::Text)
-            .filter_map(|s| Some((s.address() as u32, s.size() as u32, s.name().ok()?)))
-            .collect();
-        functions.sort_unstable();
+        let named = |kind| {
+            let symbols = file.symbols().filter(move |s| s.kind() == kind);
+            let named =
+                symbols.filter_map(|s| Some((s.address() as u32, s.size() as u32, s.name().ok()?)));
+            let mut all: Vec<(u32, u32, &str)> = named.collect();
+            all.sort_unstable();
+            all
+        };
+        let functions = named(object::SymbolKind::Text);
+        // The ARM ABI's mapping symbols ($a, $t, $d) name no code.
+        let mut labels = named(object::SymbolKind::Unknown);
+        labels.extend(named(object::SymbolKind::Label));
+        labels.retain(|label| !label.2.starts_with('$'));
+        labels.sort_unstable();
         let segments: Vec<Segment> = file
             .elf_program_headers()
             .iter()
@@ -279,6 +269,7 @@ impl<'a> Kernel<'a> {
         Ok(Kernel {
             bytes,
             functions,
+            labels,
             segments,
             base: base.context("not a kernel: no section to load")?,
         })
@@ -287,16 +278,27 @@ impl<'a> Kernel<'a> {
     /// Returns the start and end of the function `name`. `key` is the key in the list of mutants that names the
     /// function. Error messages show the key.
     fn function(&self, key: &str, name: &str) -> Result<(u32, u32)> {
+        if let Some((name, other)) = name.split_once('@') {
+            let (near, _) = self.function(key, other)?;
+            let all = self.functions.iter().filter(|f| bare(f.2) == name);
+            let nearest = all.min_by_key(|f| f.0.abs_diff(near));
+            let Some((address, size, _)) = nearest else {
+                bail!("{key}: no function \"{name}\"{}", self.near(name));
+            };
+            return Ok((*address, address.saturating_add(*size)));
+        }
         let exact = self.functions.iter().find(|f| f.2 == name);
+        let label = self.labels.iter().find(|label| label.2 == name);
         let mut suffixed = self.functions.iter().filter(|f| {
             f.2.strip_prefix(name)
                 .is_some_and(|rest| rest.starts_with('.') && !rest.starts_with(".cold"))
         });
-        let (address, size, _) = match (exact, suffixed.next(), suffixed.next()) {
+        let (address, size, _) = match (exact.or(label), suffixed.next(), suffixed.next()) {
             (Some(function), _, _) | (None, Some(function), None) => *function,
             _ => bail!("{key}: no function \"{name}\"{}", self.near(name)),
         };
-        let next = self.functions.iter().map(|f| f.0).find(|a| *a > address);
+        let both = self.functions.iter().chain(&self.labels);
+        let next = both.map(|f| f.0).filter(|a| *a > address).min();
         let end = match size {
             0 => next.unwrap_or(address),
             size => address.saturating_add(size),
@@ -364,106 +366,9 @@ impl<'a> Kernel<'a> {
     }
 }
 
-/// `mov r0, r0`, which does nothing.
-const NOTHING: u32 = 0x01a0_0000;
-/// `mov r0, #0`, the result of a skipped call.
-const RESULT_0: u32 = 0x03a0_0000;
-/// `mov pc, lr`, which returns from the function.
-const RETURN: u32 = 0x01a0_f00e;
-/// `cmp r0, r0`: sets the flags of a clean cache.
-const ALL_CLEAN: u32 = 0x0150_0000;
-/// Bits of the condition.
-const CONDITION: u32 = 0xf000_0000;
-
-impl Change {
-    fn which(&self) -> Which {
-        match self {
-            Change::SkipCall { which, .. }
-            | Change::SkipCp15 { which, .. }
-            | Change::WrongRegister { which, .. }
-            | Change::WrongStep { which, .. }
-            | Change::SkipMask { which } => *which,
-        }
-    }
-
-    /// Returns the replacement for `word` at `address`. Returns `None` if the mutant does not change this instruction.
-    fn replaced(&self, address: u32, word: u32, callee: Option<u32>) -> Option<u32> {
-        let condition = word & CONDITION;
-        if condition == CONDITION {
-            return None;
-        }
-        match self {
-            Change::SkipCall { .. } => {
-                let link = word & 0x0f00_0000 == 0x0b00_0000;
-                let branch = word & 0x0f00_0000 == 0x0a00_0000;
-                let to = (link || branch).then(|| branch_target(address, word));
-                if to.is_none() || to != callee {
-                    return None;
-                }
-                Some(condition | if link { RESULT_0 } else { RETURN })
-            }
-            Change::SkipCp15 { op, .. } => {
-                let tests = (word >> 20 & 1, word >> 12 & 15) == (1, 15);
-                let nothing = if tests { ALL_CLEAN } else { NOTHING };
-                op.matches(word).then_some(condition | nothing)
-            }
-            Change::WrongRegister { op, register, .. } => op
-                .matches(word)
-                .then(|| word & !0xf000 | (register & 15) << 12),
-            Change::WrongStep { step, instead, .. } => {
-                // ADD (immediate), rd equal to rn.
-                let add = word & 0x0fe0_0000 == 0x0280_0000;
-                let same = word >> 16 & 15 == word >> 12 & 15;
-                (add && same && immediate(word) == *step)
-                    .then(|| encode_immediate(*instead))
-                    .flatten()
-                    .map(|bits| word & !0xfff | bits)
-            }
-            Change::SkipMask { .. } => {
-                let register = word & 0x0fff_fff0 == 0x0121_f000;
-                let immediate = word & 0x0fff_f000 == 0x0321_f000;
-                (register || immediate).then_some(condition | NOTHING)
-            }
-        }
-    }
-
-    /// Selects the places that `which` describes.
-    fn choose(&self, mut places: Vec<Patch>, function: &str) -> Result<Vec<Patch>> {
-        let what = match self {
-            Change::SkipCall { callee, .. } => format!("change.callee: calls of {callee}"),
-            Change::SkipCp15 { op, .. } | Change::WrongRegister { op, .. } => {
-                format!("change.op: CP15 operations {op}")
-            }
-            Change::WrongStep { step, .. } => format!("change.step: steps of {step}"),
-            Change::SkipMask { .. } => "change: MSR cpsr_c".to_string(),
-        };
-        let count = places.len();
-        match self.which() {
-            Which::All(All::All) if count > 0 => Ok(places),
-            Which::Nth(n) if (1..=count).contains(&n) => Ok(vec![places.remove(n - 1)]),
-            _ => bail!("{what} in {function}: found {count}"),
-        }
-    }
-}
-
-/// Returns the target of a B or BL at `address`.
-pub fn branch_target(address: u32, word: u32) -> u32 {
-    // Sign-extends the 24 bits.
-    let words = (word & 0x00ff_ffff ^ 0x0080_0000).wrapping_sub(0x0080_0000);
-    address.wrapping_add(8).wrapping_add(words << 2)
-}
-
-/// Returns the value of the immediate of a data-processing instruction.
-fn immediate(word: u32) -> u32 {
-    (word & 0xff).rotate_right((word >> 8 & 15) * 2)
-}
-
-/// Encodes a value as eight bits rotated right by an even number. Returns `None` if that is not possible.
-fn encode_immediate(value: u32) -> Option<u32> {
-    (0..16)
-        .map(|turn| (turn, value.rotate_left(turn * 2)))
-        .find(|(_, bits)| *bits < 256)
-        .map(|(turn, bits)| turn << 8 | bits)
+/// Returns a symbol's name without the suffix that the compiler added.
+fn bare(symbol: &str) -> &str {
+    symbol.split_once('.').map_or(symbol, |(name, _)| name)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of the kernel mutants.
 
+use super::change::{branch_target, immediate};
 use super::*;
 use arm::Victims;
 use std::path::PathBuf;
@@ -39,6 +40,7 @@ fn mutant(function: &str, text: &str) -> Mutant {
         why: String::new(),
         expect: Kind::StaleTranslation,
         test: None,
+        append: String::new(),
         suite: None,
         chance: None,
         survives: None,
@@ -189,6 +191,61 @@ fn a_wrong_address_is_another_register_or_another_step() {
 }
 
 #[test]
+fn an_aligning_bic_becomes_nothing_and_other_masks_do_not() {
+    let skip = change("{ skip-bic = { mask = 31, which = 1 } }");
+    assert_eq!(skip.replaced(0, 0xe3c0_001f, None), Some(0xe1a0_0000));
+    assert_eq!(skip.replaced(0, 0x13c0_001f, None), Some(0x11a0_0000));
+    for other in [0xe3c0_000f, 0xe3c0_101f, 0xe3d0_001f, 0xe380_001f] {
+        assert_eq!(skip.replaced(0, other, None), None, "{other:#x}");
+    }
+}
+
+#[test]
+fn an_indirect_call_is_jumped_over() {
+    let skip = change("{ skip-indirect = { which = 1 } }");
+    // mov lr, pc becomes a branch to the second instruction behind it.
+    let new = skip.replaced(0x100, 0xe1a0_e00f, None).unwrap();
+    assert_eq!(branch_target(0x100, new), 0x108);
+    assert_eq!(skip.replaced(0x100, 0xe1a0_f00e, None), None);
+}
+
+#[test]
+fn constants_arguments_and_lengths_are_changed() {
+    let direction = change("{ wrong-constant = { constant = 1, instead = 2, which = 1 } }");
+    // mov r3, #1; movne r3, #1; cmp r2, #1.
+    assert_eq!(direction.replaced(0, 0xe3a0_3001, None), Some(0xe3a0_3002));
+    assert_eq!(direction.replaced(0, 0x13a0_3001, None), Some(0x13a0_3002));
+    assert_eq!(direction.replaced(0, 0xe352_0001, None), Some(0xe352_0002));
+    assert_eq!(direction.replaced(0, 0xe3a0_3003, None), None);
+    // mov r6, r2 becomes mov r6, #4 or sub r6, r2, #1.
+    let argument = change("{ wrong-argument = { register = 2, instead = 4, which = 1 } }");
+    assert_eq!(argument.replaced(0, 0xe1a0_6002, None), Some(0xe3a0_6004));
+    let length = change("{ short-length = { register = 2, which = 1 } }");
+    assert_eq!(length.replaced(0, 0xe1a0_6002, None), Some(0xe242_6001));
+    for other in [0xe1a0_6003, 0xe1a0_6102, 0xe1b0_6002] {
+        assert_eq!(argument.replaced(0, other, None), None, "{other:#x}");
+        assert_eq!(length.replaced(0, other, None), None, "{other:#x}");
+    }
+}
+
+#[test]
+fn the_list_of_dma_names_tests_of_dma_suite_and_keeps_its_program() {
+    let path = list_path().with_file_name("mutants-dma.toml");
+    assert_eq!(program(&path).unwrap(), "dma_suite");
+    assert_eq!(program(&list_path()).unwrap(), "mm_suite");
+    let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest/dma_suite");
+    let files = ["network.c", "flash.c", "card.c", "serial.c"].map(|name| suite.join(name));
+    let sources = files.map(|file| fs::read_to_string(file).unwrap()).concat();
+    let list = load(&path).unwrap();
+    assert!(list.len() >= 30);
+    for mutant in list {
+        if let Some(test) = &mutant.test {
+            assert!(sources.contains(&format!("{{ \"{test}\",")), "{test}");
+        }
+    }
+}
+
+#[test]
 fn a_mutant_that_does_not_fit_is_named_by_key_and_nearest_name_and_nothing_is_patched() {
     let path = std::env::temp_dir().join(format!("warmswitch-mutants-{}.toml", std::process::id()));
     let good = "[[mutant]]\nname='m'\nfunction='f'\nwhy='w'\nexpect='stale-translation'\ntest='t'\n\
@@ -208,6 +265,11 @@ fn a_mutant_that_does_not_fit_is_named_by_key_and_nearest_name_and_nothing_is_pa
             "skip-call = { callee = 'c',",
             "wrong-step = { step = 32, instead = 257,",
             "change.instead: 257",
+        ),
+        (
+            "skip-call = { callee = 'c',",
+            "short-length = { register = 15,",
+            "change.register: 15",
         ),
     ] {
         fs::write(&path, good.replace(from, to)).unwrap();

@@ -10,6 +10,7 @@
 
 use super::{Slot, SystemBus};
 use crate::device::Device;
+use crate::map::Region;
 use crate::memory::Sdram;
 use arm::{BusError, Width};
 
@@ -18,6 +19,20 @@ const BURST: usize = 16;
 
 /// Bytes in the longest burst.
 const BURST_BYTES: usize = 4 * BURST;
+
+/// What a burst is for, as far as the device says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Purpose {
+    /// The device does not say.
+    #[default]
+    Unknown,
+    /// Data of a transfer without descriptors.
+    Data,
+    /// Data of the buffer that a descriptor of a ring names. The number is the descriptor's place in the ring, from 0.
+    Buffer(u16),
+    /// The descriptor at this place of a ring.
+    Descriptor(u16),
+}
 
 /// A burst of a bus master.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +49,8 @@ pub struct Transfer {
     pub bytes: Vec<u8>,
     /// Whether the burst wrote to memory.
     pub writes: bool,
+    /// What the burst is for.
+    pub purpose: Purpose,
 }
 
 impl Transfer {
@@ -64,6 +81,7 @@ pub struct Memory<'a> {
     ram_base: u32,
     now: u64,
     master: u32,
+    purpose: Purpose,
     transfers: &'a mut Vec<Transfer>,
 }
 
@@ -81,8 +99,14 @@ impl<'a> Memory<'a> {
             ram_base,
             now,
             master: master as u32,
+            purpose: Purpose::Unknown,
             transfers,
         }
+    }
+
+    /// Says what the following transfers of this call are for. Observers receive it, and it has no other effect.
+    pub fn set_purpose(&mut self, purpose: Purpose) {
+        self.purpose = purpose;
     }
 
     /// Returns the core cycle at which the next transfer begins.
@@ -162,6 +186,7 @@ impl<'a> Memory<'a> {
             pa: self.ram_base.wrapping_add(offset),
             bytes: bytes.to_vec(),
             writes,
+            purpose: self.purpose,
         });
         self.now += u64::from(cycles);
         self.ram.hold(self.now);
@@ -184,6 +209,25 @@ impl SystemBus {
     /// Takes the transfers of bus masters other than the core since the last call.
     pub(crate) fn take_transfers(&mut self) -> Vec<Transfer> {
         core::mem::take(&mut self.transfers)
+    }
+
+    /// Returns the devices' names. The position of a name is the device's number as a bus master.
+    pub fn device_names(&self) -> impl Iterator<Item = &str> {
+        self.slots.iter().map(|slot| slot.name.as_str())
+    }
+
+    /// Returns the number of the device whose registers are at this address.
+    pub fn device_at(&self, pa: u32) -> Option<usize> {
+        match self.map.at(pa) {
+            Region::Device(number) => Some(usize::from(number)),
+            _ => None,
+        }
+    }
+
+    /// Returns whether an address is in RAM.
+    #[inline]
+    pub fn is_ram(&self, pa: u32) -> bool {
+        pa.wrapping_sub(self.ram_base) < self.ram.bytes()
     }
 
     /// Adds a part that is not in the machine file, at a free address and without wires. A machine with such a part

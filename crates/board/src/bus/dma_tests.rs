@@ -141,6 +141,7 @@ fn pieces_are_aligned_and_are_the_bytes_of_the_transfer() {
                 pa,
                 bytes: (0..count as u8).collect(),
                 writes: true,
+                purpose: dma::Purpose::Data,
             };
             let mut at = pa;
             let mut bytes: Vec<u8> = Vec::new();

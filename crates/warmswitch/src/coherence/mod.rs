@@ -8,6 +8,7 @@
 pub mod baseline;
 pub mod mutants;
 pub mod names;
+pub mod outside;
 pub mod page;
 mod page_moves;
 pub mod render;
@@ -22,6 +23,7 @@ use watch::checker::{Checker, Distinctions, PageFunctions, REPORTS, Report};
 
 use base::time::cpu_s;
 use names::Names;
+use outside::{Beside, Outside};
 use results::runs::markers::Typed;
 use session::console::{self, AfterStop, Console, StopHandler};
 use suppress::Suppression;
@@ -39,6 +41,8 @@ pub struct Plan<'a> {
     pub pages: Option<PageFunctions>,
     /// Limit of board time for the command, in seconds.
     pub limit_s: f64,
+    /// What is connected to the board.
+    pub outside: &'a Outside,
     /// Decides whether a report ends the run.
     pub ends: &'a dyn Fn(&Report) -> bool,
 }
@@ -105,6 +109,7 @@ pub struct Findings {
 /// Boots the board and runs `plan` under the checker.
 pub fn check(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<Findings> {
     let mut machine = Checker::machine(board.clone(), boot)?;
+    plan.outside.connect(&mut machine)?;
     machine.observer_mut().set_stop_at_report(true);
     machine.observer_mut().set_counted(plan.counted);
     machine.observer_mut().tell_apart(plan.distinctions.clone());
@@ -119,6 +124,7 @@ pub fn check(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<Findings
         Ok(status) => RunEnd::Finished(status),
         Err(ended) => ended,
     };
+    plan.outside.check_card()?;
     Ok(findings(&machine, machine.observer(), ended, plan.command))
 }
 
@@ -158,6 +164,7 @@ pub fn check_twice(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<(F
     let on_s = cpu_s() - start_s;
     let start_s = cpu_s();
     let mut machine = Machine::new(board.clone(), boot)?;
+    plan.outside.connect(&mut machine)?;
     let (no_judge, cycles) = (Judge(|_: &Machine| Ok(())), findings.cycles);
     // The reason of the end is known from the first run. Only the cycle is needed here.
     let ended = session(&mut machine, no_judge, cycles, plan.command, plan.limit_s);
@@ -217,7 +224,7 @@ fn session<B: BoardBus>(
 ) -> Result<Option<i32>, RunEnd> {
     let mut console = Console {
         machine,
-        beside: judge,
+        beside: Beside(judge),
         stop_at,
     };
     boot(&mut console)?;

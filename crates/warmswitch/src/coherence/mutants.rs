@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use watch::checker::{Call, PageFunctions, Report, ReportKind};
 
 use super::names::Names;
+use super::outside::Outside;
 use super::suppress::{Suppression, distinctions};
 use super::{Plan, RunEnd, check};
 use base::interrupt;
@@ -50,6 +51,10 @@ pub struct Suite<'a> {
     pub pages: Option<PageFunctions>,
     /// Suppressions of the known reports that the complete suite causes on the unpatched kernel.
     pub suppressions: &'a [Suppression],
+    /// What is connected to the board.
+    pub outside: &'a Outside,
+    /// Name of the program whose tests the list names.
+    pub program: &'a str,
     /// Number of mutants that run at the same time.
     pub jobs: usize,
 }
@@ -93,6 +98,8 @@ fn report_kind(kind: Kind) -> ReportKind {
         Kind::LostByInvalidate => ReportKind::LostByInvalidate,
         Kind::OldOverNewer => ReportKind::OldOverNewer,
         Kind::TwoDirtyAliases => ReportKind::TwoDirtyAliases,
+        Kind::StaleAfterDma => ReportKind::StaleAfterDma,
+        Kind::StaleDmaRead => ReportKind::StaleDmaRead,
         Kind::OutlivesPage => ReportKind::OutlivesPage,
     }
 }
@@ -127,14 +134,17 @@ impl Suite<'_> {
         // suppression of this report. This suppression must not hide the mutant.
         let (command, suppressions, limit_s) = match expected {
             Expected::Test(test) => {
-                let command = format!("mm_suite --only {test} --rounds {ROUNDS}");
+                let command = format!("{} --only {test} --rounds {ROUNDS}", self.program);
                 let list = mutant
                     .beside
                     .as_ref()
                     .map_or(&[][..], |_| self.suppressions);
                 (command, list, TEST_LIMIT_S)
             }
-            _ => ("mm_suite --quick".into(), self.suppressions, SUITE_LIMIT_S),
+            _ => {
+                let command = format!("{} --quick", self.program);
+                (command, self.suppressions, SUITE_LIMIT_S)
+            }
         };
         // Each thread loads its own names, because `Names` keeps a cache of lines.
         let names = Names::of(self.vmlinux.filter(|_| !suppressions.is_empty()));
@@ -152,6 +162,7 @@ impl Suite<'_> {
                 distinctions: distinctions(suppressions, &names),
                 pages: self.pages,
                 limit_s,
+                outside: self.outside,
                 ends: &ends,
             },
         )?;
@@ -208,7 +219,7 @@ impl Tried {
     /// Returns the role of the broken function in the first report that contains this function. Returns `None` if no
     /// report contains it.
     fn named(&self, names: &Names) -> Option<&'static str> {
-        let is = |pc: u32| names.is_in(pc, &self.mutant.function);
+        let is = |pc: u32| self.mutant.functions().any(|name| names.is_in(pc, name));
         let mut reports = self.reports.iter();
         reports.find_map(|report| named(report, &is))
     }
@@ -273,6 +284,11 @@ fn named(report: &Report, is: &dyn Fn(u32) -> bool) -> Option<&'static str> {
     let switched = trace.switched.as_ref();
     let freed = report.page.as_ref().and_then(|page| page.freed.as_ref());
     let freed = freed.is_some_and(|freed| by(freed.pc, &freed.callers));
+    let bell = trace
+        .device
+        .as_ref()
+        .and_then(|device| device.bell.as_ref());
+    let started = bell.is_some_and(|bell| by(bell.pc, &bell.callers));
     let places = [
         ("writer", by(report.writer.pc, &trace.written)),
         ("user", by(report.context.pc, &trace.used)),
@@ -283,6 +299,7 @@ fn named(report: &Report, is: &dyn Fn(u32) -> bool) -> Option<&'static str> {
                 by(m.writer.pc, &m.callers) || before.is_some_and(|(w, c)| by(w.pc, c))
             }),
         ),
+        ("device's start", started),
         ("freed page", freed),
         ("switch", switched.is_some_and(|s| by(s.pc, &s.callers))),
         ("called next", called(&trace.next)),
@@ -352,6 +369,12 @@ pub fn table(tried: &[Tried], names: &Names) -> String {
     )
 }
 
+/// Returns the function that last stored to a register of the report's device. It is a function of the device's driver.
+fn driver(report: &Report, names: &Names) -> Option<String> {
+    let bell = report.trace.device.as_ref()?.bell.as_ref()?;
+    Some(names.function(bell.pc))
+}
+
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(REASON) {
         Some((at, _)) => format!("{}...", &text[..at]),
@@ -373,6 +396,7 @@ pub fn json(tried: &[Tried], names: &Names) -> Value {
                 "used_by": t.report().map(|r| names.user_of(r)),
                 "written_by": t.report().map(|r| names.writer_of(r)),
                 "named_as": t.named(names),
+                "driver": t.report().and_then(|r| driver(r, names)),
                 "unnamed": t.mutant.unnamed,
                 "reached": t.reached,
                 "cycle": t.report().map(|r| r.context.cycle),

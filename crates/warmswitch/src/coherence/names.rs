@@ -63,7 +63,10 @@ impl Names {
     /// master.
     pub fn user_of(&self, report: &Report) -> String {
         match report.access {
-            Access::Dma { master } => format!("bus master {master}"),
+            Access::Dma { master, .. } => match &report.trace.device {
+                Some(device) => device.name.clone(),
+                None => format!("bus master {master}"),
+            },
             _ => self.function(report.context.pc),
         }
     }
@@ -71,7 +74,10 @@ impl Names {
     /// Returns the name of the writer of a report's newest data, in the form of [`Names::user_of`].
     pub fn writer_of(&self, report: &Report) -> String {
         match report.writer.path {
-            Written::Dma => "a bus master".to_string(),
+            Written::Dma => match &report.trace.device {
+                Some(device) => device.name.clone(),
+                None => "a bus master".to_string(),
+            },
             _ => self.function(report.writer.pc),
         }
     }

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use arm::{Context, Mva, Pa};
+use board::bus::dma::Purpose;
 use serde_json::{Value, json};
 use watch::checker::{Access, Call, Mapped, Path, Report, Switch, Trace, Writer};
 
@@ -11,7 +12,8 @@ use super::Group;
 use super::names::Names;
 use super::page;
 use super::words::{
-    kind_words, mask, mode, movement, physical, place, place_json, process, through, what, width,
+    kind_words, linux_calls, mask, mode, movement, physical, place, place_json, process, purpose,
+    through, what, width,
 };
 
 /// Inputs for the rendering of a report.
@@ -57,7 +59,7 @@ impl Style<'_> {
             _ => "used by",
         };
         let user = match report.access {
-            Access::Dma { master } => format!("bus master {master}, without an instruction"),
+            Access::Dma { .. } => self.names.user_of(report) + ", a device, without an instruction",
             _ => self.names.place(report.context.pc),
         };
         let _ = writeln!(text, "\n  {used}: {user}");
@@ -75,6 +77,9 @@ impl Style<'_> {
             );
         }
         self.callers(&mut text, &report.trace.used);
+        if !report.access.is_by_core() {
+            self.bell(&mut text, report);
+        }
         self.page(&mut text, report);
         self.writer(&mut text, report);
         self.callers(&mut text, &report.trace.written);
@@ -89,6 +94,9 @@ impl Style<'_> {
         self.history(&mut text, report);
         self.between(&mut text, &report.trace);
         let _ = writeln!(text, "  needed: {}", report.needed());
+        if let Some(calls) = linux_calls(report.kind) {
+            let _ = writeln!(text, "    in Linux: {calls}");
+        }
         let replay = self.replay_of(report);
         let replay = replay.as_deref().unwrap_or(NO_REPLAY);
         let _ = writeln!(text, "  replay: {replay}");
@@ -108,6 +116,19 @@ impl Style<'_> {
             let rest = rest.iter().take(CALLERS);
             names.extend(rest.map(|pc| self.names.function(*pc)));
             let _ = writeln!(text, "    called from {}", names.join(", "));
+        }
+    }
+
+    /// Adds the last store to the registers of the report's device, which may have started the transfer.
+    fn bell(&self, text: &mut String, report: &Report) {
+        let device = report.trace.device.as_ref();
+        if let Some((name, bell)) = device.and_then(|d| Some((&d.name, d.bell.as_ref()?))) {
+            let (cycle, place) = (bell.cycle, self.names.place(bell.pc));
+            let _ = writeln!(
+                text,
+                "    last store to the registers of {name}: cycle {cycle}, {place}"
+            );
+            self.callers(text, &bell.callers);
         }
     }
 
@@ -211,7 +232,9 @@ impl Style<'_> {
                 format!("the D-cache line at {at} was cleaned: {values}")
             }
             Access::Dma { .. } => {
-                format!("a bus master read the word at {}: {values}", physical(pa))
+                let device = report.trace.device.as_ref();
+                let what = purpose(device.map_or(Purpose::Unknown, |device| device.purpose));
+                format!("a read of {what}, a {width} at {}: {values}", physical(pa))
             }
             Access::Outlives(kept) => format!("{} {at}", page::left(kept)),
         }
@@ -232,8 +255,10 @@ impl Style<'_> {
                 let _ = writeln!(text, "  newest value: in RAM since power-on");
             }
             Path::Dma => {
-                let _ = writeln!(text, "  newest value: written by another bus master");
+                let device = self.names.writer_of(report);
+                let _ = writeln!(text, "  newest value written by: {device}, a device");
                 let _ = writeln!(text, "    {}", self.when(cycle));
+                self.bell(text, report);
             }
             Path::Line | Path::Buffer => {
                 let _ = writeln!(text, "  newest value written by: {}", self.names.place(pc));
@@ -358,6 +383,13 @@ impl Style<'_> {
             "called_next": calls(&trace.next),
             "called_with_address": calls(&trace.given),
             "history_is_whole": report.since_is_whole,
+            "device": trace.device.as_ref().map(|device| json!({
+                "name": device.name,
+                "purpose": purpose(device.purpose),
+                "last_store": device.bell.as_ref().map(|bell| json!({
+                    "cycle": bell.cycle, "by": place(bell.pc), "callers": callers(&bell.callers)
+                })),
+            })),
             "needed": report.needed(),
             "replay": self.replay_of(report),
         })

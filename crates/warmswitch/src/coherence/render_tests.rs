@@ -4,6 +4,7 @@
 use super::*;
 use crate::coherence::tests::report;
 use arm::Side;
+use board::bus::dma::Purpose;
 use watch::checker::{LineEvent, Movement, Newest, ReportKind};
 
 fn names() -> Names {
@@ -174,7 +175,10 @@ fn a_report_names_those_who_had_to_do_with_it() {
 fn a_read_by_a_device_has_no_instruction_and_no_address_space() {
     let mut found = report();
     found.kind = ReportKind::StaleDmaRead;
-    found.access = Access::Dma { master: 3 };
+    found.access = Access::Dma {
+        master: 3,
+        purpose: Purpose::Data,
+    };
     found.context = arm::Context {
         cycle: 2_000_000,
         ..arm::Context::default()

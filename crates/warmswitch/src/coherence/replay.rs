@@ -9,6 +9,7 @@ use board::{BoardBus, BoardSpec, Machine};
 
 use results::runs::markers::Typed;
 
+use super::outside::Outside;
 use super::{Judge, RunEnd, session};
 
 /// Number of core cycles before the report at which the machine begins to execute one instruction at a time. No single
@@ -61,9 +62,11 @@ pub fn machine_at(
     board: &BoardSpec,
     boot: &Boot,
     command: Option<&Typed>,
+    outside: &Outside,
     at: At,
 ) -> Result<Machine> {
     let mut machine = Machine::new(board.clone(), boot)?;
+    outside.connect(&mut machine)?;
     let (no_judge, stop_at) = (Judge(|_: &Machine| Ok(())), at.near());
     let ended = session(&mut machine, no_judge, stop_at, command, f64::INFINITY);
     at.check_that_it_came_near(ended.err(), machine.now())?;

@@ -4,6 +4,7 @@
 use std::fs;
 
 use super::*;
+use board::bus::dma::Purpose;
 
 #[test]
 fn what_a_series_mends_is_reported_of_kernels_that_have_it() {
@@ -378,7 +379,10 @@ fn an_entry_that_asks_for_a_reader_in_user_land_covers_no_device() {
     for wrong in [ReportKind::LostByInvalidate, ReportKind::StaleDmaRead] {
         let mut found = report();
         found.kind = wrong;
-        found.access = Access::Dma { master: 3 };
+        found.access = Access::Dma {
+            master: 3,
+            purpose: Purpose::Data,
+        };
         found.context = arm::Context::default();
         assert!(!entry.covers(&found, &names), "{}", wrong.name());
     }

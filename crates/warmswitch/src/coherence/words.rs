@@ -2,6 +2,7 @@
 //! Words that reports use for kinds, places, movements, addresses and modes.
 
 use arm::{Kind, Mva, Pa, Side, Width};
+use board::bus::dma::Purpose;
 use watch::checker::{LineEvent, Movement, Newest, ReportKind};
 
 /// FCSE relocates virtual addresses below this address.
@@ -19,13 +20,34 @@ pub fn what(wrong: ReportKind) -> &'static str {
         ReportKind::UnseenDescriptor => "a table walk read a descriptor that is not the newest",
         ReportKind::LostByInvalidate => "the newest data was in a dirty line that was invalidated",
         ReportKind::OldOverNewer => "old data was written back over newer data",
-        ReportKind::StaleAfterDma => {
-            "a load got data older than the data that another bus master wrote"
-        }
+        ReportKind::StaleAfterDma => "a load got data older than the data that a device wrote",
         ReportKind::StaleDmaRead => "a bus master read data from memory that is not the newest",
         ReportKind::OutlivesPage => {
             "a line or TLB entry of a user address is left, but its page has another owner"
         }
+    }
+}
+
+/// Describes what a bus master moves.
+pub(super) fn purpose(purpose: Purpose) -> String {
+    match purpose {
+        Purpose::Unknown | Purpose::Data => "data".to_string(),
+        Purpose::Buffer(number) => format!("the buffer of descriptor {number}"),
+        Purpose::Descriptor(number) => format!("descriptor {number}"),
+    }
+}
+
+/// Returns the calls of Linux's DMA interface that do the missing operation of a report about a device.
+pub(super) fn linux_calls(kind: ReportKind) -> Option<&'static str> {
+    match kind {
+        ReportKind::StaleDmaRead => Some(
+            "dma_map_* or dma_sync_*_for_device with DMA_TO_DEVICE, after the last store and before the device is \
+             started",
+        ),
+        ReportKind::StaleAfterDma => Some(
+            "dma_map_* or dma_sync_*_for_device with DMA_FROM_DEVICE, before the device is started",
+        ),
+        _ => None,
     }
 }
 

@@ -22,6 +22,7 @@ use board::BoardSpec;
 use crate::Outcome;
 use crate::coherence::mutants::{self, Suite};
 use crate::coherence::names::Names;
+use crate::coherence::outside::Outside;
 use crate::coherence::page;
 use crate::coherence::render::Style;
 use crate::coherence::replay::{self, At};
@@ -35,6 +36,7 @@ use base::time;
 use recorded::Recorded;
 use results::runs::markers::Typed;
 use session::boot::Prepared;
+use session::card;
 use session::target::Target;
 use shown::Shown;
 use supply::mutant::{self, Mutant};
@@ -111,6 +113,15 @@ pub struct Args {
     /// Run the same cycles again without the checker, and compare the host's processor time
     #[arg(long, conflicts_with_all = ["all_mutants", "gdb", "tap"])]
     cost: bool,
+    /// Connect the network cable to a peer, 10.0.0.1, that sends UDP packets back. The guest is 10.0.0.2
+    #[arg(long, conflicts_with_all = ["chaos", "chaos_seeds"])]
+    echo: bool,
+    /// Put a memory card with the content of FILE into the board's slot. FILE is not changed
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["chaos", "chaos_seeds"])]
+    sd: Option<PathBuf>,
+    /// List of mutants for --mutant and --all-mutants, instead of the kernel's own list
+    #[arg(long, value_name = "FILE")]
+    mutants: Option<PathBuf>,
     /// Do not stop at the first report
     #[arg(long)]
     keep_going: bool,
@@ -173,6 +184,8 @@ struct Request<'a> {
     /// Recorded baselines, and the path of their list.
     recorded: Recorded,
     mutant: Option<Mutant>,
+    /// What is connected to the board.
+    outside: Outside,
     /// Connection to gdb, with `--gdb`.
     gdb: Option<debug::Place>,
 }
@@ -209,14 +222,15 @@ impl Request<'_> {
         let board = args.target.check()?;
         Ok(Request {
             args,
-            board,
             command,
             suppressions: args.suppressions()?,
             recorded: Recorded::of(args)?,
-            mutant: args.target.mutant(args.mutant.as_deref())?,
+            mutant: args.mutant()?,
+            outside: args.outside(&board)?,
             gdb: (args.gdb)
                 .map(|_| debug::Place::of(args.stdio, args.port))
                 .transpose()?,
+            board,
         })
     }
 
@@ -226,9 +240,9 @@ impl Request<'_> {
             return self.disturbed();
         }
         if args.all_mutants {
-            return args.all(board, suppressions);
+            return args.all(board, suppressions, &self.outside);
         }
-        let mut guest = args.target.prepare(board)?;
+        let mut guest = args.prepare(board, self.mutant.as_ref())?;
         let patched = match &self.mutant {
             Some(mutant) => guest.patch(mutant)?,
             None => Vec::new(),
@@ -236,7 +250,7 @@ impl Request<'_> {
         let boot = guest.boot();
         let typed = self.command.as_ref();
         if let (Some(at), Some(place)) = (args.gdb, &self.gdb) {
-            let machine = replay::machine_at(board, &boot, typed, at)?;
+            let machine = replay::machine_at(board, &boot, typed, &self.outside, at)?;
             return debug::serve(machine, guest.files.vmlinux.as_deref(), place);
         }
         let names = names_of(&guest);
@@ -250,6 +264,7 @@ impl Request<'_> {
                 board.peripherals.ram_base,
             ),
             limit_s: args.limit.unwrap_or(LIMIT_S),
+            outside: &self.outside,
             ends: &|report| {
                 !args.keeps_going() && !suppressions.iter().any(|s| s.covers(report, &names))
             },
@@ -300,6 +315,40 @@ impl Args {
         suppress::of_kernel(&self.target.kernel()?)
     }
 
+    /// Opens the card and says what is connected to the board.
+    fn outside(&self, board: &BoardSpec) -> Result<Outside> {
+        let options = card::Options {
+            sd: self.sd.clone(),
+            sd_keep: false,
+        };
+        let card = options.open(board)?;
+        Ok(Outside {
+            card: card.map(|card| card.content().clone()),
+            echo: self.echo,
+        })
+    }
+
+    /// Returns the path of the list of mutants.
+    fn mutants_path(&self) -> Result<PathBuf> {
+        match &self.mutants {
+            Some(path) => Ok(path.clone()),
+            None => self.target.mutants(),
+        }
+    }
+
+    /// Returns the mutant that --mutant names.
+    fn mutant(&self) -> Result<Option<Mutant>> {
+        let named = |text: &String| mutant::named(text, || self.mutants_path());
+        self.mutant.as_ref().map(named).transpose()
+    }
+
+    /// Prepares the boot, with the words that the mutant adds to the kernel's command line.
+    fn prepare(&self, board: &BoardSpec, mutant: Option<&Mutant>) -> Result<Prepared> {
+        let mut guest = self.target.prepare(board)?;
+        guest.add_words(mutant.map_or("", |mutant| &mutant.append));
+        Ok(guest)
+    }
+
     /// Returns whether the run continues after a report. A run for a baseline counts all reports.
     fn keeps_going(&self) -> bool {
         self.keep_going || self.write_baseline
@@ -332,9 +381,14 @@ impl Args {
         let append = quoted(&format!("--append={}", target.append));
         let victims = Some(target.victims.clone());
         option("--victims", victims.filter(|v| v != Victims::Random.name()));
+        option("--mutants", path(&self.mutants));
         option("--mutant", self.mutant.clone());
+        option("--sd", path(&self.sd));
         option("--chaos", seed.map(|seed| seed.to_string()));
         option("--gdb", Some(format!("{:#010x}@{}", at.pc, at.cycle)));
+        if self.echo {
+            words.push("--echo".to_string());
+        }
         if !target.append.is_empty() {
             words.push(append);
         }
@@ -346,14 +400,22 @@ impl Args {
     }
 
     /// Runs all mutants and prints their table.
-    fn all(&self, board: &BoardSpec, suppressions: &[Suppression]) -> Result<Outcome> {
-        let list = mutant::load(&self.target.mutants()?)?;
+    fn all(
+        &self,
+        board: &BoardSpec,
+        suppressions: &[Suppression],
+        outside: &Outside,
+    ) -> Result<Outcome> {
+        let path = self.mutants_path()?;
+        let list = mutant::load(&path)?;
+        let program = mutant::program(&path)?;
         let guest = self.target.prepare(board)?;
         let names = Names::of(guest.files.vmlinux.as_deref());
         let suite = Suite {
             board,
             boot: &|mutant| {
                 let mut guest = guest.clone();
+                guest.add_words(&mutant.append);
                 let patched = guest.patch(mutant)?;
                 Ok((guest.boot(), patched))
             },
@@ -364,6 +426,8 @@ impl Args {
                 board.peripherals.ram_base,
             ),
             suppressions,
+            outside,
+            program: &program,
             jobs: self.jobs.unwrap_or_else(supply::toolchain::default_jobs),
         };
         let results = suite.run(&list)?;

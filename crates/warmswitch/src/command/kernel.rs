@@ -16,6 +16,7 @@ use serde_json::json;
 use watch::checker::Distinctions;
 
 use crate::Outcome;
+use crate::coherence::outside::Outside;
 use crate::coherence::{self, Plan, RunEnd, page};
 use crate::command::examples::Help;
 use base::boards;
@@ -158,6 +159,7 @@ fn works(prefix: &series::Prefix, board: &BoardSpec) -> Result<()> {
             distinctions: Distinctions::default(),
             pages: page::functions(&Symbols::of(vmlinux), vmlinux, board.peripherals.ram_base),
             limit_s: SMOKE_LIMIT_S,
+            outside: &Outside::default(),
             ends: &|_| true,
         },
     )?;

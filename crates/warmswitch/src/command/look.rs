@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use board::{BoardSpec, Machine};
 
 use crate::Outcome;
+use crate::coherence::outside::Outside;
 use crate::coherence::replay;
 use crate::command::examples::Help;
 use crate::look::compose::{self, Moments};
@@ -158,7 +159,10 @@ impl Args {
     ) -> Result<(Machine, usize)> {
         let boot = prepared.boot();
         if let Place::Then(at) = self.at {
-            return Ok((replay::machine_at(board, &boot, Some(typed), at)?, 0));
+            return Ok((
+                replay::machine_at(board, &boot, Some(typed), &Outside::default(), at)?,
+                0,
+            ));
         }
         let common = self.target.is_common() && self.mutant.is_none();
         let snapshots = Snapshots::cached_if(common && !self.fresh_boot);

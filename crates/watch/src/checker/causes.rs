@@ -155,7 +155,7 @@ impl Checker {
             }
             false => 0,
         };
-        let Access::Dma { master } = met.access else {
+        let Access::Dma { master, .. } = met.access else {
             return asked_for;
         };
         let mut hash = Fnv(asked_for);

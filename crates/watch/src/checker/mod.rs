@@ -10,6 +10,7 @@ mod call_log;
 pub(crate) mod calls;
 mod causes;
 mod circumstances;
+mod devices;
 mod diagnosis;
 mod dirty;
 mod history;
@@ -24,6 +25,7 @@ mod translations;
 pub use call_log::{Between, Bits, Distinctions, Given};
 pub use calls::{Call, Switch};
 pub use circumstances::Circumstances;
+pub use devices::BusMaster;
 pub use history::{LineEvent, Movement};
 pub use pages::PageFunctions;
 pub use report::{
@@ -41,6 +43,7 @@ use board::{Observed, Observer};
 use calls::Calls;
 use causes::Causes;
 use circumstances::Difference;
+use devices::Devices;
 use dirty::DirtyLines;
 use history::History;
 use pages::Pages;
@@ -62,6 +65,7 @@ pub struct Checker {
     dirty: DirtyLines,
     translations: Translations,
     calls: Calls,
+    devices: Devices,
     /// Previous writer of each descriptor, by address.
     before: BTreeMap<u32, Writer>,
     reports: Vec<Report>,
@@ -79,6 +83,7 @@ impl Checker {
             dirty: DirtyLines::new(),
             translations: Translations::new(),
             calls: Calls::new(),
+            devices: Devices::new(bus),
             before: BTreeMap::new(),
             reports: Vec::new(),
             causes: Causes::default(),
@@ -129,12 +134,19 @@ impl Checker {
     /// Records a write to RAM by a bus master other than the core. The caller passes the result to [`Cpu::react`].
     #[must_use]
     pub fn dma_write(&mut self, cycle: u64, pa: Pa, value: u8) -> Reaction {
-        self.dma_written(cycle, pa, Width::Byte, u32::from(value))
+        self.dma_written((cycle, 0), pa, Width::Byte, u32::from(value))
     }
 
-    fn dma_written(&mut self, cycle: u64, pa: Pa, width: Width, value: u32) -> Reaction {
+    fn dma_written(
+        &mut self,
+        (cycle, master): (u64, u32),
+        pa: Pa,
+        width: Width,
+        value: u32,
+    ) -> Reaction {
         let writer = Writer {
             cycle,
+            pid: master,
             path: Path::Dma,
             whole: width == Width::Word,
             ..Writer::default()
@@ -151,12 +163,14 @@ impl Checker {
         };
         let access = Access::Dma {
             master: transfer.master,
+            purpose: transfer.purpose,
         };
+        let by = (transfer.cycle, transfer.master);
         let mut reaction = Reaction::Continue;
         for (pa, width, value) in transfer.pieces() {
             let pa = Pa(pa);
             let one = match transfer.writes {
-                true => self.dma_written(transfer.cycle, pa, width, value),
+                true => self.dma_written(by, pa, width, value),
                 false => self.compare(&context, access, (Mva(pa.0), pa), width, value),
             };
             if one != Reaction::Continue {
@@ -432,7 +446,7 @@ impl Observer for Checker {
     }
 
     #[inline]
-    fn observe(&mut self, _: &SystemBus, context: &Context, event: Event<'_>) -> Reaction {
+    fn observe(&mut self, bus: &SystemBus, context: &Context, event: Event<'_>) -> Reaction {
         match event {
             Event::Fetch {
                 mva,
@@ -463,7 +477,11 @@ impl Observer for Checker {
                 width,
                 value,
                 cached,
-            } => self.store(context, (mva, pa), width, value, cached),
+            } => {
+                let node = self.calls.now(context);
+                self.devices.stored(bus, context, pa, node);
+                self.store(context, (mva, pa), width, value, cached)
+            }
             Event::Walk {
                 mva,
                 descriptor,

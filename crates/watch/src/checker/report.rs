@@ -3,9 +3,11 @@
 
 use super::calls::{Call, Switch};
 use super::circumstances::Circumstances;
+use super::devices::BusMaster;
 use super::history::{LineEvent, Movement};
 use super::shadow::Writer;
 use arm::{Context, Kind, Mva, Pa, Side, Width};
+use board::bus::dma::Purpose;
 
 /// Kind of a report: what went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,6 +93,8 @@ pub enum Access {
     Dma {
         /// Number of the bus master ([`board::bus::dma::Transfer::master`]).
         master: u32,
+        /// What the transfer was for.
+        purpose: Purpose,
     },
     /// No access. A line or TLB entry remained after the page had got another owner.
     Outlives(Kept),
@@ -156,6 +160,8 @@ pub struct Trace {
     pub written: Vec<u32>,
     /// Callers of the writer that were still running when the data was used.
     pub running: Vec<u32>,
+    /// The bus master that read old data or wrote the newest data.
+    pub device: Option<BusMaster>,
     /// Circumstances that may make the old data acceptable.
     pub circumstances: Circumstances,
     /// Next calls that the writer's callers made after the write.
@@ -279,6 +285,12 @@ impl Report {
             .any(|e| e.mva == line && e.movement == fill && e.cycle >= self.writer.cycle)
     }
 
+    /// Returns the name of the bus master in sentences.
+    fn device(&self) -> &str {
+        let device = self.trace.device.as_ref();
+        device.map_or("the device", |device| &device.name)
+    }
+
     /// Describes the missing operation.
     pub fn needed(&self) -> String {
         let line = |mva: Mva| Mva(mva.0 & !31);
@@ -334,10 +346,11 @@ impl Report {
             ),
             (Newest::Dirty(mva), Access::Dma { .. }) => format!(
                 "clean the D-cache line at MVA {mva} (c7,c10,1) and drain the write buffer \
-                 (c7,c10,4) before the device reads memory"
+                 (c7,c10,4) before {} reads memory",
+                self.device()
             ),
             (Newest::Buffer, Access::Dma { .. }) => {
-                "drain the write buffer (c7,c10,4) before the device reads memory".to_owned()
+                format!("drain the write buffer (c7,c10,4) before {} reads memory", self.device())
             }
             (Newest::Dirty(mva), Access::Load { cached: false }) => format!(
                 "clean the D-cache line at MVA {mva} (c7,c10,1) before it is read past the cache"
@@ -362,6 +375,11 @@ impl Report {
                  was written or the table base changed",
                 self.mva
             ),
+            (Newest::Memory, _) if self.kind == ReportKind::StaleAfterDma => format!(
+                "invalidate the D-cache line at MVA {here} (c7,c6,1) before {} writes to memory, and use the line \
+                 only after that",
+                self.device()
+            ),
             (Newest::Memory, _) => format!(
                 "invalidate the D-cache line at MVA {here} (c7,c6,1) after memory was written"
             ),
@@ -371,7 +389,7 @@ impl Report {
                 Mva(event.mva)
             ),
             (Newest::Replaced, _) => {
-                "drain the write buffer (c7,c10,4) before the device writes to memory".to_owned()
+                format!("drain the write buffer (c7,c10,4) before {} writes to memory", self.device())
             }
             (Newest::Overwritten(event), _) => format!(
                 "clean and invalidate the D-cache line at MVA {} (c7,c14,1) before the newer data \

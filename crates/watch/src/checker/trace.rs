@@ -2,10 +2,12 @@
 //! The code involved in a report: callers, mappings, calls and address-space switches.
 
 use super::circumstances::Difference;
-use super::report::{Access, Mapped, Report, Trace};
+use super::devices::BusMaster;
+use super::report::{Access, Mapped, Moment, Report, Trace};
 use super::shadow::{Path, Writer};
 use super::{CALLS, Checker};
 use arm::{Descriptors, Mva, Pa, Width};
+use board::bus::dma::Purpose;
 
 impl Checker {
     /// Collects the code involved in a report.
@@ -45,6 +47,7 @@ impl Checker {
             used: self.callers_of_use(&Difference::of(report)),
             written: self.calls.callers(writer.node),
             running: self.calls.running(writer),
+            device: self.device(report),
             circumstances: self.circumstances(&Difference::of(report)),
             next,
             given: self.calls.given(since, &addresses, CALLS),
@@ -52,6 +55,26 @@ impl Checker {
             switched: self.calls.switch_since(since),
             since,
         }
+    }
+
+    /// Returns the bus master that read old data or wrote the newest data.
+    fn device(&self, report: &Report) -> Option<BusMaster> {
+        let (master, purpose) = match report.access {
+            Access::Dma { master, purpose } => (master, purpose),
+            _ => (report.writer.master()?, Purpose::Unknown),
+        };
+        let bell = self.devices.bell(master).map(|bell| Moment {
+            cycle: bell.cycle,
+            pc: bell.pc,
+            callers: self.calls.callers(bell.node),
+        });
+        Some(BusMaster {
+            name: self.devices.name(master),
+            purpose,
+            // A store after the write of the newest data did not start it.
+            bell: bell
+                .filter(|bell| bell.cycle <= report.writer.cycle || !report.access.is_by_core()),
+        })
     }
 
     /// Returns the callers of the access. Returns no callers if a bus master used the data.

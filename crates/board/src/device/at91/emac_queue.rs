@@ -32,6 +32,17 @@ impl Queue {
         self.pointer
     }
 
+    /// Returns the place of the descriptor in use, from 0.
+    pub(super) fn number(&self) -> u16 {
+        self.number_of(self.pointer)
+    }
+
+    /// Returns the place of the descriptor at this address, from 0.
+    pub(super) fn number_of(&self, address: u32) -> u16 {
+        // A ring has at most 1024 descriptors.
+        (address.wrapping_sub(self.base) / DESCRIPTOR) as u16
+    }
+
     /// Moves on to the next descriptor, or to the beginning of the ring after the descriptor with the mark.
     pub(super) fn advance(&mut self, is_last: bool) {
         let next = self.pointer.wrapping_add(DESCRIPTOR);

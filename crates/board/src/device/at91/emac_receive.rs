@@ -18,7 +18,7 @@ use super::{
     NCFGR_DROP_CHECKSUM, NCFGR_IGNORE_CHECKSUM, NCFGR_MULTICAST_HASH, NCFGR_NO_BROADCAST,
     NCFGR_OFFSET, NCFGR_UNICAST_HASH, NCR_RECEIVE, RSR_NO_BUFFER, RSR_OVERRUN, RSR_RECEIVED,
 };
-use crate::bus::dma::Memory;
+use crate::bus::dma::{Memory, Purpose};
 use crate::device::fcs;
 use crate::link::{CHECKSUM, Fate, Frame, SHORTEST};
 use crate::time;
@@ -347,6 +347,7 @@ impl Emac {
         // The offset may have changed since the burst was chosen, so a burst is checked again.
         let count = count.min(buffer.room as usize);
         let bytes = &frame.bytes[receive.stored..receive.stored + count];
+        memory.set_purpose(Purpose::Buffer(receive.queue.number()));
         if memory.write(buffer.address, bytes).is_err() {
             return self.receive_bus_error();
         }
@@ -360,6 +361,7 @@ impl Emac {
 
     /// Reads the next descriptor. Returns whether its buffer is free. Drops the frame if not.
     fn open(&mut self, memory: &mut Memory<'_>) -> bool {
+        memory.set_purpose(Purpose::Descriptor(self.receive.queue.number()));
         let Ok(word) = memory.read_word(self.receive.queue.pointer()) else {
             self.receive_bus_error();
             return false;
@@ -390,6 +392,7 @@ impl Emac {
         let status = status | buffer.start | self.offset() << OFFSET;
         let descriptor = u64::from(buffer.word | USED) | u64::from(status) << 32;
         let queue = &mut self.receive.queue;
+        memory.set_purpose(Purpose::Descriptor(queue.number()));
         let written: Result<u64, BusError> =
             memory.write(queue.pointer(), &descriptor.to_le_bytes());
         if written.is_err() {

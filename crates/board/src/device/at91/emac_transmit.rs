@@ -16,7 +16,7 @@ use super::{
     Emac, INT_BUS_ERROR, INT_SENT, INT_TX_ERROR, INT_TX_USED, INT_UNDERRUN, TSR_COMPLETE,
     TSR_EXHAUSTED, TSR_UNDERRUN, TSR_USED,
 };
-use crate::bus::dma::Memory;
+use crate::bus::dma::{Memory, Purpose};
 use crate::device::fcs;
 use crate::link::{CHECKSUM, SHORTEST, Sent};
 use crate::time;
@@ -206,6 +206,7 @@ impl Emac {
     fn read_descriptor(&mut self, memory: &mut Memory<'_>) {
         let at = self.transmit.queue.pointer();
         let mut bytes = [0; 8];
+        memory.set_purpose(Purpose::Descriptor(self.transmit.queue.number()));
         if memory.read(at, &mut bytes).is_err() {
             return self.transmit_bus_error(memory);
         }
@@ -245,6 +246,7 @@ impl Emac {
         let count = transmit.left.min(BURST - (transmit.address & 3));
         let mut bytes = [0; BURST as usize];
         let bytes = &mut bytes[..count as usize];
+        memory.set_purpose(Purpose::Buffer(transmit.queue.number()));
         if memory.read(transmit.address, bytes).is_err() {
             return self.transmit_bus_error(memory);
         }
@@ -303,6 +305,9 @@ impl Emac {
                 bad_checksum,
             });
         }
+        memory.set_purpose(Purpose::Descriptor(
+            transmit.queue.number_of(transmit.first),
+        ));
         let status = memory.write_word(transmit.first.wrapping_add(4), transmit.control | USED);
         if status.is_err() {
             // The frame has left, and its descriptor cannot be written.
@@ -338,6 +343,8 @@ impl Emac {
         self.raise(INT_UNDERRUN);
         let Transmit { first, control, .. } = self.transmit;
         if self.transmit.buffers != 0 {
+            let first_number = self.transmit.queue.number_of(first);
+            memory.set_purpose(Purpose::Descriptor(first_number));
             // There is no further error to report if this write fails.
             let _ = memory.write_word(first.wrapping_add(4), control | bits);
         }

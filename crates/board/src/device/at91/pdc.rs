@@ -15,7 +15,7 @@
 //! the drivers. A channel with a zero counter and a next counter loads the next pair when it is enabled or already
 //! enabled (inferred). Not modelled: transfers from or to anything but RAM.
 
-use crate::bus::dma::Memory;
+use crate::bus::dma::{Memory, Purpose};
 
 /// Offset of the first register of the PDC in the peripheral.
 const FIRST: u32 = 0x100;
@@ -135,6 +135,7 @@ impl Pdc {
         if !channel.is_ready() {
             return false;
         }
+        memory.set_purpose(Purpose::Data);
         let done = memory.write(channel.pointer, unit).is_ok();
         channel.moved(unit.len(), done)
     }
@@ -145,6 +146,7 @@ impl Pdc {
         if !channel.is_ready() {
             return false;
         }
+        memory.set_purpose(Purpose::Data);
         let done = memory.read(channel.pointer, unit).is_ok();
         channel.moved(unit.len(), done)
     }

@@ -107,6 +107,7 @@ impl Request<'_> {
                 distinctions: distinctions.clone(),
                 pages,
                 limit_s,
+                outside: plan.outside,
                 ends: &|_| false,
             };
             coherence::check(&board, boot, &plan)

@@ -8,7 +8,7 @@ use crate::shared_tests::busy::{STORE, cached, cached_with};
 use crate::shared_tests::copier::Copier;
 use arm::{Bus as _, Event, Mva, Pa, Side, Width};
 use board::bus::SystemBus;
-use board::bus::dma::Transfer;
+use board::bus::dma::{Purpose, Transfer};
 use board::{BoardBus as _, Machine, Observed, Observer};
 use std::time::Duration;
 
@@ -77,7 +77,50 @@ fn a_device_read_of_data_that_is_dirty_in_the_cache_is_reported() {
     copy(&mut machine, [from, UNUSED, 256]);
     assert_eq!(reported(&machine), [(ReportKind::StaleDmaRead, true)]);
     let (report, _) = machine.observer().reports().next().unwrap();
-    assert!(report.needed().contains("before the device reads memory"));
+    assert!(report.needed().contains("before copier reads memory"));
+}
+
+/// The last store to a register of the device, before the device reads old data, is in the report.
+#[test]
+fn a_report_names_the_device_and_the_last_store_to_its_registers() {
+    let mut script = Scripted::new(&[]);
+    let name = script.bus.device_names().nth(3).unwrap().to_owned();
+    let is_its = |pa: &u32| script.bus.device_at(*pa) == Some(3);
+    let register = (0x1000_0000..0x1100_0000).step_by(4096).find(is_its);
+    let store = Event::Store {
+        mva: Mva(0xf000_0000),
+        pa: Pa(register.unwrap()),
+        width: Width::Word,
+        value: 1,
+        cached: false,
+    };
+    script.stored(0);
+    script.called(CALLERS[0], |script| script.send(FUNCTION + 8, store));
+    script.transfers(100, 0, &[0; 8], false);
+    let (report, _) = script.checker.reports().next().unwrap();
+    let device = report.trace.device.clone().unwrap();
+    assert_eq!(
+        (device.name, device.purpose),
+        (name.clone(), Purpose::Unknown)
+    );
+    let bell = device.bell.unwrap();
+    assert_eq!((bell.pc, bell.callers), (FUNCTION + 8, vec![CALLERS[0]]));
+    assert!(
+        report
+            .needed()
+            .contains(&format!("before {name} reads memory"))
+    );
+}
+
+#[test]
+fn data_that_a_device_wrote_is_named_by_its_device() {
+    let mut machine = board();
+    let to = dirty(&machine);
+    copy(&mut machine, [UNUSED, to, 256]);
+    let (report, _) = machine.observer().reports().next().unwrap();
+    let device = report.trace.device.clone().unwrap();
+    assert_eq!(device.name, "copier");
+    assert!(report.writer.master().is_some());
 }
 
 #[test]
@@ -126,6 +169,7 @@ impl Scripted {
             pa: self.bus.ram_base() + at,
             bytes: bytes.to_vec(),
             writes,
+            purpose: Purpose::Unknown,
         };
         let _ = self.checker.transferred(&transfer);
     }
@@ -314,20 +358,14 @@ fn a_store_in_the_write_buffer_that_lands_on_a_devices_data() {
             !needed.contains("invalidate the D-cache line"),
             "{wrong:?} {needed}"
         );
-        assert!(
-            !needed.contains("before the device reads"),
-            "{wrong:?} {needed}"
-        );
+        assert!(!needed.contains(" reads memory"), "{wrong:?} {needed}");
     }
 }
 
 /// Returns whether the report says that a pending write from the write buffer replaced the device's newer data. The
 /// checker makes this report only if the word is used.
 fn is_of_a_pending_write(report: &Report) -> bool {
-    report.kind == ReportKind::OldOverNewer
-        && report
-            .needed()
-            .contains("before the device writes to memory")
+    report.kind == ReportKind::OldOverNewer && report.needed().contains("writes to memory")
 }
 
 /// `str r8, [r5, r7, lsl #1]` and two more stores miss the cache and go into the write buffer.
