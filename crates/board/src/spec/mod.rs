@@ -40,6 +40,10 @@ const BOARDS: &[(&str, &str)] = &[
         include_str!("../../../../boards/sam9263-ek.toml"),
     ),
     (
+        "at91rm9200-ek",
+        include_str!("../../../../boards/at91rm9200-ek.toml"),
+    ),
+    (
         "sam9g20-ek",
         include_str!("../../../../boards/sam9g20-ek.toml"),
     ),
@@ -52,6 +56,10 @@ const MACHINES: &[(&str, &str)] = &[
     (
         "at91sam9263",
         include_str!("../../../../boards/machine/at91sam9263.toml"),
+    ),
+    (
+        "at91rm9200",
+        include_str!("../../../../boards/machine/at91rm9200.toml"),
     ),
     (
         "at91sam9g20",

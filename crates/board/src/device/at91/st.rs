@@ -56,8 +56,9 @@ impl Divider {
     /// Counts until `tick`. Returns the number of new counts.
     fn advance(&mut self, tick: u64) -> u64 {
         let count = tick.saturating_sub(self.since) / self.period();
-        let old = std::mem::replace(&mut self.count, count.max(self.count));
-        self.count - old
+        let new = count.saturating_sub(self.count);
+        self.count += new;
+        new
     }
 
     /// Returns the tick at which the count is `ahead` counts further.
