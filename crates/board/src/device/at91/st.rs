@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ST, the system timer of RM9200: a period interval timer, and a real-time counter of 20 bits with an alarm. Facts: Linux
-//! 6.12 include/linux/mfd/syscon/atmel-st.h, drivers/clocksource/timer-atmel-st.c and
+//! ST, the system timer of RM9200: a period interval timer, a real-time counter of 20 bits with an alarm, and the watchdog.
+//! Facts: Linux 6.12 include/linux/mfd/syscon/atmel-st.h, drivers/clocksource/timer-atmel-st.c and
 //! drivers/watchdog/at91rm9200_wdt.c; AT91RM9200 data sheet, chapter ST (recalled).
 //!
-//! Both count the slow clock. The period interval timer counts PIV clocks, from each write of PIMR on, and sets PITS at
+//! All count the slow clock. The period interval timer counts PIV clocks, from each write of PIMR on, and sets PITS at
 //! the end of each period (0 stands for 65,536 clocks). The real-time counter counts periods of RTPRES clocks (0 stands
 //! for 65,536) and sets RTTINC at each step, and ALMS when it becomes RTAR. Another prescaler counts from its write on. A
 //! read of SR clears the status.
 //!
-//! Not modelled: the watchdog's count. The watchdog's mode register holds its value, and a mode that lets the watchdog
-//! reset the chip is refused. Linux writes such a mode only when a program opens the watchdog.
+//! The watchdog counts WDV periods of 128 clocks (0 stands for 65,536 periods) from each restart on, with the WDV of that
+//! moment. At the end it sets WDOVF, and resets the chip if RSTEN is set: Linux restarts the RM9200 in this way. Without
+//! effect: EXTEN.
 //!
-//! Outputs: 0 = interrupt. No inputs. Clock: the slow clock at 32,768 Hz, unless the machine file gives another rate.
+//! Outputs: 0 = interrupt, 1 = reset. No inputs. Clock: the slow clock at 32,768 Hz, unless the machine file gives another rate.
 
 use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
@@ -19,6 +20,7 @@ use arm::Width;
 
 const NAME: &str = "at91_st";
 const PERIOD: u32 = 1 << 0;
+const WATCHDOG: u32 = 1 << 1;
 const STEP: u32 = 1 << 2;
 const ALARM: u32 = 1 << 3;
 const INTERRUPTS: u32 = 0xf;
@@ -30,27 +32,37 @@ const WATCHDOG_RESETS: u32 = 1 << 16;
 struct Divider {
     /// Value of the mode register.
     mode: u32,
+    /// Ticks of the slow clock in a unit of the mode register.
+    unit: u64,
     /// Tick of the slow clock at which the count was 0, and the last count that was looked at.
     since: u64,
     count: u64,
 }
 
-arm::state!(Divider: mode, since, count);
+arm::state!(Divider: mode, since, count; unit);
 
 impl Divider {
-    fn new(mode: u32) -> Divider {
+    fn new(mode: u32, unit: u64) -> Divider {
         Divider {
             mode,
+            unit,
             since: 0,
             count: 0,
         }
     }
 
     fn period(&self) -> u64 {
-        match self.mode & 0xffff {
+        let units = match self.mode & 0xffff {
             0 => 1 << 16,
-            ticks => ticks.into(),
-        }
+            units => u64::from(units),
+        };
+        units * self.unit
+    }
+
+    /// Begins to count with another mode.
+    fn restart(&mut self, mode: u32, since: u64) {
+        self.mode = mode & 0xffff;
+        (self.since, self.count) = (since, 0);
     }
 
     /// Counts until `tick`. Returns the number of new counts.
@@ -77,23 +89,27 @@ pub(crate) struct St {
     real: Divider,
     /// The real-time counter's value when `real` began to count.
     base: u64,
-    watchdog: u32,
+    watchdog: Divider,
+    watchdog_mode: u32,
+    resets: bool,
     alarm: u32,
     status: u32,
     mask: u32,
 }
 
-arm::state!(St: interval, real, base, watchdog, alarm, status, mask; clock);
+arm::state!(St: interval, real, base, watchdog, watchdog_mode, resets, alarm, status, mask; clock);
 
 impl St {
-    /// Makes a timer in its reset state, with the watchdog disabled by the boot loader. `clock` is the slow clock.
+    /// Makes a timer in its reset state. `clock` is the slow clock.
     pub(crate) fn new(clock: Clock) -> St {
         St {
             clock,
-            interval: Divider::new(0),
-            real: Divider::new(0x8000),
+            interval: Divider::new(0, 1),
+            real: Divider::new(0x8000, 1),
             base: 0,
-            watchdog: 0x2_0000,
+            watchdog: Divider::new(0, 128),
+            watchdog_mode: 0x2_0000,
+            resets: false,
             alarm: 0,
             status: 0,
             mask: 0,
@@ -115,6 +131,10 @@ impl St {
         if self.interval.advance(tick) > 0 {
             self.status |= PERIOD;
         }
+        if self.watchdog.advance(tick) > 0 {
+            self.status |= WATCHDOG;
+            self.resets |= self.watchdog_mode & WATCHDOG_RESETS != 0;
+        }
         let alarm = self.until_alarm();
         let steps = self.real.advance(tick);
         if steps > 0 {
@@ -130,7 +150,7 @@ impl St {
         Some(match reg {
             0x00 | 0x14 | 0x18 => 0, // write-only
             0x04 => self.interval.mode,
-            0x08 => self.watchdog,
+            0x08 => self.watchdog_mode,
             0x0c => self.real.mode,
             0x10 => std::mem::take(&mut self.status),
             0x1c => self.mask,
@@ -144,27 +164,14 @@ impl St {
         self.sync(now);
         let since = self.clock.ticks(now);
         match reg {
-            // A restart of the watchdog, which does not count.
+            0x00 if value & 1 != 0 => self.watchdog.restart(self.watchdog_mode, since),
             0x00 => {}
-            0x04 => {
-                self.interval = Divider {
-                    mode: value & 0xffff,
-                    since,
-                    count: 0,
-                }
-            }
-            0x08 if value & WATCHDOG_RESETS != 0 => {
-                return Err("the watchdog is not modelled, and it would reset the chip");
-            }
-            0x08 => self.watchdog = value & 0x3_ffff,
+            0x04 => self.interval.restart(value, since),
+            0x08 => self.watchdog_mode = value & 0x3_ffff,
             0x0c if value & 0xffff == self.real.mode => {}
             0x0c => {
                 self.base = self.current();
-                self.real = Divider {
-                    mode: value & 0xffff,
-                    since,
-                    count: 0,
-                };
+                self.real.restart(value, since);
             }
             0x14 => self.mask |= value & INTERRUPTS,
             0x18 => self.mask &= !value,
@@ -191,9 +198,12 @@ impl Device for St {
 
     fn deadline(&self) -> u64 {
         let missing = self.mask & !self.status;
+        let resets = self.watchdog_mode & WATCHDOG_RESETS != 0 && !self.resets;
+        let missing = missing | if resets { WATCHDOG } else { 0 };
         let tick = |bit, tick: u64| if missing & bit != 0 { tick } else { u64::MAX };
         let first = tick(PERIOD, self.interval.tick_of(1))
             .min(tick(STEP, self.real.tick_of(1)))
+            .min(tick(WATCHDOG, self.watchdog.tick_of(1)))
             .min(tick(ALARM, self.real.tick_of(self.until_alarm())));
         match first {
             u64::MAX => u64::MAX,
@@ -206,7 +216,7 @@ impl Device for St {
     }
 
     fn outputs(&self) -> u32 {
-        u32::from(self.status & self.mask != 0)
+        u32::from(self.status & self.mask != 0) | u32::from(self.resets) << 1
     }
 }
 
@@ -276,12 +286,23 @@ mod tests {
     }
 
     #[test]
-    fn a_watchdog_that_would_reset_the_chip_is_refused() {
+    fn the_watchdog_resets_the_chip_if_nothing_restarts_it() {
         let mut st = St::new(CLOCK);
-        set(&mut st, 0, &[(0x08, 0x2_0000), (0x00, 1)]);
-        assert!(st.write(0, 0x08, Width::Word, 0x3_0fff).is_err());
-        assert_eq!(get(&mut st, 0, 0x08), 0x2_0000);
+        set(&mut st, 0, &[(0x08, 0x3_0002), (0x00, 1)]);
+        assert_eq!(st.deadline(), 2560);
+        set(&mut st, 2000, &[(0x00, 0), (0x00, 1)]);
+        assert_eq!(st.deadline(), 4560);
+        // Another value counts from the next restart on.
+        set(&mut st, 3000, &[(0x08, 0x3_0001)]);
+        assert_eq!((st.deadline(), get(&mut st, 3000, 0x08)), (4560, 0x3_0001));
+        st.tick(4560);
+        assert_eq!((st.outputs(), st.deadline()), (2, u64::MAX));
         assert!(st.read(0, 0x28, Width::Word).is_err());
+        // Without RSTEN, it only sets WDOVF.
+        let mut st = St::new(CLOCK);
+        set(&mut st, 0, &[(0x08, 1), (0x14, 2), (0x00, 1)]);
+        st.tick(st.deadline());
+        assert_eq!((st.outputs(), get(&mut st, 1280, 0x10)), (1, 2));
     }
 
     #[test]
