@@ -258,7 +258,7 @@ fn unknown_cores_and_machines_are_told_what_there_is() {
     );
     assert_eq!(
         complaint("\"versatilepb\"", "\"integrator\""),
-        "b.toml: machine: no machine \"integrator\"; there are: at91sam9263, versatilepb"
+        "b.toml: machine: no machine \"integrator\"; there are: at91rm9200, at91sam9263, at91sam9g20, versatilepb"
     );
 }
 
