@@ -31,7 +31,7 @@ struct Demo {
     tty: &'static str,
 }
 
-const DEMOS: [Demo; 2] = [
+const DEMOS: [Demo; 4] = [
     Demo {
         defconfig: "versatile_defconfig",
         dtb: "arm/versatile-pb.dtb",
@@ -42,6 +42,18 @@ const DEMOS: [Demo; 2] = [
         defconfig: "at91_dt_defconfig",
         dtb: "microchip/at91sam9263ek.dtb",
         board: "sam9263-ek",
+        tty: "ttyS0",
+    },
+    Demo {
+        defconfig: "at91_dt_defconfig",
+        dtb: "microchip/at91rm9200ek.dtb",
+        board: "at91rm9200-ek",
+        tty: "ttyS0",
+    },
+    Demo {
+        defconfig: "at91_dt_defconfig",
+        dtb: "microchip/at91sam9g20ek.dtb",
+        board: "sam9g20-ek",
         tty: "ttyS0",
     },
 ];

@@ -58,6 +58,8 @@ pub struct Signals {
     pub irq: bool,
     /// Level of nFIQ; true means asserted.
     pub fiq: bool,
+    /// The chip has stopped the core's clock. An interrupt request starts it again, even if the core masks interrupts.
+    pub stopped: bool,
     /// The host wants [`crate::Cpu::run`] to return now, because a pin moved or a model limit was reached.
     pub attention: bool,
 }

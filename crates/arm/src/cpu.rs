@@ -209,7 +209,7 @@ impl<B: Bus> Cpu<B> {
         if signals.attention {
             return Some(Exit::Attention);
         }
-        if self.waiting && !(signals.irq || signals.fiq) {
+        if (self.waiting || signals.stopped) && !(signals.irq || signals.fiq) {
             return self.sleep(limit);
         }
         self.waiting = false;

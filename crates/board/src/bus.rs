@@ -293,13 +293,14 @@ impl SystemBus {
             }
             Sink::Irq => self.signals.irq = level,
             Sink::Fiq => self.signals.fiq = level,
+            Sink::Stop => self.signals.stopped = level,
             Sink::Reset => {
                 if level {
                     self.record_stop(Stop::Reset);
                 }
             }
         }
-        if matches!(sink, Sink::Irq | Sink::Fiq) {
+        if matches!(sink, Sink::Irq | Sink::Fiq | Sink::Stop) {
             self.wires.sampled = false;
         }
     }

@@ -294,6 +294,8 @@ mod chip_tests;
 #[cfg(test)]
 mod forged_tests;
 #[cfg(test)]
+mod rm9200_tests;
+#[cfg(test)]
 mod snapshot_tests;
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ use crate::isa::{DecodeTable, Op};
 use crate::psr;
 use crate::state::{Damaged, Saved, State};
 
-crate::state!(Signals: irq, fiq, attention);
+crate::state!(Signals: irq, fiq, stopped, attention);
 
 impl State for Interlock {
     fn save(&self, to: &mut Vec<u8>) {

@@ -39,6 +39,14 @@ const BOARDS: &[(&str, &str)] = &[
         "sam9263-ek",
         include_str!("../../../../boards/sam9263-ek.toml"),
     ),
+    (
+        "at91rm9200-ek",
+        include_str!("../../../../boards/at91rm9200-ek.toml"),
+    ),
+    (
+        "sam9g20-ek",
+        include_str!("../../../../boards/sam9g20-ek.toml"),
+    ),
 ];
 const MACHINES: &[(&str, &str)] = &[
     (
@@ -48,6 +56,14 @@ const MACHINES: &[(&str, &str)] = &[
     (
         "at91sam9263",
         include_str!("../../../../boards/machine/at91sam9263.toml"),
+    ),
+    (
+        "at91rm9200",
+        include_str!("../../../../boards/machine/at91rm9200.toml"),
+    ),
+    (
+        "at91sam9g20",
+        include_str!("../../../../boards/machine/at91sam9g20.toml"),
     ),
 ];
 

@@ -62,6 +62,8 @@ pub enum Sink {
     Irq,
     /// The core's fast interrupt request.
     Fiq,
+    /// The stop of the core's clock, until an interrupt request.
+    Stop,
     /// The board's reset, which ends the run.
     Reset,
 }
@@ -435,9 +437,10 @@ fn parse_wire(text: &str, devices: &[DeviceSpec]) -> Result<Wire, String> {
     let sink = match (to, to_pin) {
         ("cpu", "irq") => Sink::Irq,
         ("cpu", "fiq") => Sink::Fiq,
+        ("cpu", "stop") => Sink::Stop,
         ("cpu", other) => {
             return Err(format!(
-                "the core has no input \"{other}\": write irq or fiq"
+                "the core has no input \"{other}\": write irq, fiq or stop"
             ));
         }
         ("board", "reset") => Sink::Reset,

@@ -54,7 +54,7 @@ fn an_unknown_board_is_told_its_nearest_name() {
     );
     assert_eq!(
         BoardSpec::named("qqq").unwrap_err().to_string(),
-        "boards/qqq.toml: board: no board \"qqq\"; there are: sam9263, s3c24a0, omap1610, sam9x60, at91rm9200, ixp425, sam9263-ek"
+        "boards/qqq.toml: board: no board \"qqq\"; there are: sam9263, s3c24a0, omap1610, sam9x60, at91rm9200, ixp425, sam9263-ek, at91rm9200-ek, sam9g20-ek"
     );
 }
 
@@ -258,7 +258,7 @@ fn unknown_cores_and_machines_are_told_what_there_is() {
     );
     assert_eq!(
         complaint("\"versatilepb\"", "\"integrator\""),
-        "b.toml: machine: no machine \"integrator\"; there are: at91sam9263, versatilepb"
+        "b.toml: machine: no machine \"integrator\"; there are: at91rm9200, at91sam9263, at91sam9g20, versatilepb"
     );
 }
 
@@ -357,7 +357,7 @@ fn wires_name_devices_and_pins_that_exist() {
         ("sic.32 -> vic.1", "\"32\" is not a pin: write 0 to 31"),
         (
             "sic.0 -> cpu.nmi",
-            "the core has no input \"nmi\": write irq or fiq",
+            "the core has no input \"nmi\": write irq, fiq or stop",
         ),
         (
             "sic.0 -> board.off",

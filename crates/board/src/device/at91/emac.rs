@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! EMAC: the Ethernet controller of AT91SAM9263, SAM9X60 and their relatives, which Linux calls MACB (driver macb;
-//! data sheet of AT91SAM9263, chapter EMAC, from memory), with a DM9161A PHY at address 0.
+//! data sheet of AT91SAM9263, chapter EMAC, from memory), and its older form in the RM9200 (the same driver, at91ether),
+//! with a DM9161A PHY at address 0.
 //!
 //! Modelled: both rings of descriptors, which the EMAC reads and writes as a bus master; filters by address, broadcast,
 //! hash and promiscuous mode; receive offset and checksum removal; padding and checksums of sent frames; status
@@ -12,13 +13,15 @@
 //! The EMAC runs at the PHY's rate and in full duplex, so NCFGR's SPD and FD have no effect, and collisions do not
 //! occur. The memory always serves the FIFOs in time, so underruns and overruns come only from errors on the bus. A pause
 //! frame is an ordinary frame. Accesses are by word. GEM's registers from 0x280 to 0x2ff, which the driver reads,
-//! are 0. Refused: loopback, pause frames to send, jumbo frames, wake-on-LAN, and the registers of the RM9200's
-//! transmitter.
+//! are 0. Refused: loopback, pause frames to send, jumbo frames, wake-on-LAN, and registers that the form does not have.
+//!
+//! The RM9200's EMAC has no transmit ring ([`direct`]), receive buffers of 1536 bytes without offset, and no checksum
+//! removal. Its statistics have the same offsets.
 //!
 //! Values: `mac` is the address that the boot loader left in the first address register (default 0x020000000001; the
 //! most significant byte is the first byte). `fetch` chooses when the EMAC fetches the data of a frame: 0 as its FIFO
 //! does, 1 at once, 2 as late as the wire allows, and a larger number at moments between, with the number as the seed.
-//! The part's clock is the master clock, of which MDC is a fraction.
+//! `rm9200` is 1 for the RM9200's form (default 0). The part's clock is the master clock, of which MDC is a fraction.
 //!
 //! Outputs: 0 = interrupt. No inputs. Frames pass through [`Device::take_frames`], [`Device::begin_frame`] and
 //! [`Device::give_frame`], and [`Device::set_cable`] plugs the cable.
@@ -32,6 +35,7 @@ use crate::device::{Device, Unmodelled, regs};
 use crate::link::{Fate, Frame, Rate, Sent};
 use crate::time::Clock;
 use arm::{Damaged, Width};
+use direct::Direct;
 use receive::Receive;
 use transmit::Transmit;
 
@@ -126,6 +130,7 @@ pub(super) struct Emac {
     statistics: Statistics,
     fetch: Fetch,
     transmit: Transmit,
+    direct: Direct,
     receive: Receive,
     /// Sent frames, which the bus passes to the cable at once.
     sent: Vec<Sent>,
@@ -133,7 +138,7 @@ pub(super) struct Emac {
 
 arm::state!(
     Emac: ncr, ncfgr, usrio, type_id, hash, addresses, tsr, rsr, isr, imr, man, man_result, man_done, phy,
-    statistics, fetch, transmit, receive; clock, master, sent => check
+    statistics, fetch, transmit, direct, receive; clock, master, sent => check
 );
 
 impl Emac {
@@ -171,6 +176,7 @@ impl Emac {
             statistics: Statistics::default(),
             fetch: Fetch::new(params.value("fetch", 0)),
             transmit: Transmit::default(),
+            direct: Direct::new(params.value("rm9200", 0) != 0),
             receive: Receive::default(),
             sent: Vec::new(),
         }
@@ -192,6 +198,11 @@ impl Emac {
     }
 
     fn get(&mut self, offset: u32) -> Option<u32> {
+        if self.direct.is_used
+            && let Some(value) = self.direct_register(offset)
+        {
+            return Some(value);
+        }
         Some(match offset {
             0x00 => self.ncr,
             0x04 => self.ncfgr,
@@ -201,6 +212,7 @@ impl Emac {
             },
             0x14 => self.tsr | if self.transmit.is_going() { TSR_GO } else { 0 },
             0x18 => self.receive.queue.pointer(),
+            0x1c | 0xb8 | 0xc0 | 0xc4 if self.direct.is_used => return None,
             0x1c => self.transmit.queue.pointer(),
             0x20 => self.rsr,
             0x24 => std::mem::take(&mut self.isr),
@@ -227,6 +239,10 @@ impl Emac {
         match offset {
             0x00 => return self.set_control(now, value),
             0x04 if value & NCFGR_JUMBO != 0 => return Err("jumbo frames are not modelled"),
+            0x0c if self.direct.is_used => self.direct.address = value,
+            0x10 if self.direct.is_used => self.send_direct(now, value),
+            0x1c | 0xb8 | 0xc0 | 0xc4 if self.direct.is_used => return Err(regs::NO_REGISTER),
+            0x04 if self.direct.is_used => self.ncfgr = value & direct::CONFIGURATION,
             0x04 => self.ncfgr = value & NCFGR_KEPT,
             0x14 => self.tsr &= !value,
             0x18 => self.set_receive_queue(value),
@@ -262,6 +278,10 @@ impl Emac {
     }
 
     fn set_control(&mut self, now: u64, value: u32) -> Result<(), &'static str> {
+        let value = match self.direct.is_used {
+            true => value & direct::CONTROL,
+            false => value,
+        };
         if value & NCR_LOOPBACK != 0 && value & (NCR_RECEIVE | NCR_TRANSMIT) != 0 {
             return Err("loopback is not modelled");
         }
@@ -390,6 +410,8 @@ impl Device for Emac {
     }
 }
 
+#[path = "emac_direct.rs"]
+mod direct;
 #[path = "emac_receive.rs"]
 mod receive;
 #[path = "emac_transmit.rs"]

@@ -6,7 +6,7 @@
 //! buffer is full, and the frame's last one at the end of the frame, with the status. If a descriptor is already marked
 //! when the EMAC reads it, the frame is lost. A frame that is too long, too short or damaged is dropped at its end: its
 //! full buffers stay marked, without an end of frame, and its current buffer is used again. The EMAC writes only the
-//! bytes of the frame. In the hardware, the rest of the frame's first and last word is undefined.
+//! bytes of the frame. The buffers of the RM9200's EMAC have 1536 bytes, so a frame has one. In the hardware, the rest of the frame's first and last word is undefined.
 
 use super::super::emac_fetch::BURST;
 use super::super::emac_queue::Queue;
@@ -17,6 +17,7 @@ use super::{
     Emac, INT_BUS_ERROR, INT_OVERRUN, INT_RECEIVED, INT_RX_USED, NCFGR_ALL, NCFGR_BIG,
     NCFGR_DROP_CHECKSUM, NCFGR_IGNORE_CHECKSUM, NCFGR_MULTICAST_HASH, NCFGR_NO_BROADCAST,
     NCFGR_OFFSET, NCFGR_UNICAST_HASH, NCR_RECEIVE, RSR_NO_BUFFER, RSR_OVERRUN, RSR_RECEIVED,
+    direct,
 };
 use crate::bus::dma::{Memory, Purpose};
 use crate::device::fcs;
@@ -94,7 +95,7 @@ arm::state!(Buffer: word, address, room, start; => check);
 impl Buffer {
     /// Refuses a buffer that is too large.
     fn check(&self) -> Result<(), Damaged> {
-        match self.room <= BUFFER {
+        match self.room <= BUFFER.max(direct::BUFFER) {
             true => Ok(()),
             false => Err(Damaged("an Ethernet buffer has no such size")),
         }
@@ -314,10 +315,18 @@ impl Emac {
         };
         let (address, room) = match receive.buffer {
             Some(buffer) => (buffer.address, buffer.room),
-            None => (self.offset(), BUFFER - self.offset()),
+            None => (self.offset(), self.buffer_bytes() - self.offset()),
         };
         let longest = room.min(BURST - (address & 3)) as usize;
         longest.min(frame.bytes.len() - receive.stored)
+    }
+
+    /// Returns the bytes of a buffer.
+    fn buffer_bytes(&self) -> u32 {
+        match self.direct.is_used {
+            true => direct::BUFFER,
+            false => BUFFER,
+        }
     }
 
     /// Returns the receive offset.
@@ -375,10 +384,11 @@ impl Emac {
         }
         let is_first = self.receive.stored == 0;
         let offset = if is_first { self.offset() } else { 0 };
+        let room = self.buffer_bytes() - offset;
         self.receive.buffer = Some(Buffer {
             word,
             address: (word & !3).wrapping_add(offset),
-            room: BUFFER - offset,
+            room,
             start: if is_first { START } else { 0 },
         });
         true
@@ -389,7 +399,10 @@ impl Emac {
         let Some(buffer) = self.receive.buffer.take() else {
             return false;
         };
-        let status = status | buffer.start | self.offset() << OFFSET;
+        let status = match self.direct.is_used {
+            true => status & direct::RECEIVE_STATUS,
+            false => status | buffer.start | self.offset() << OFFSET,
+        };
         let descriptor = u64::from(buffer.word | USED) | u64::from(status) << 32;
         let queue = &mut self.receive.queue;
         memory.set_purpose(Purpose::Descriptor(queue.number()));

@@ -144,6 +144,33 @@ impl Transmit {
         }
     }
 
+    /// Begins a frame with one buffer and without a descriptor.
+    pub(super) fn begin(
+        &mut self,
+        address: u32,
+        length: u32,
+        has_checksum: bool,
+        byte_ns: u64,
+        now_ns: u64,
+    ) {
+        self.control = if has_checksum { NO_CHECKSUM } else { 0 };
+        self.buffers = 1;
+        (self.address, self.left) = (address, length & LENGTH);
+        (self.is_last, self.wraps) = (true, false);
+        self.byte_ns = byte_ns;
+        self.start_ns = now_ns.max(self.free_ns);
+    }
+
+    /// Sets the time at which the frame's data are fetched.
+    pub(super) fn continue_at(&mut self, now: u64) {
+        self.next(Step::Data, now);
+    }
+
+    /// Returns the bytes of the current buffer that are not fetched yet.
+    pub(super) fn unfetched(&self) -> u32 {
+        self.left
+    }
+
     fn next(&mut self, step: Step, due: u64) {
         // The largest number stands for no step.
         (self.step, self.due) = (step, due.min(u64::MAX - 1));
@@ -171,6 +198,7 @@ impl Emac {
 
     /// Disables transmission. Cuts off the frame on the wire.
     pub(super) fn stop_transmit(&mut self, now: u64) {
+        self.direct.stop();
         self.cut_off(now);
         self.transmit.queue.restart();
     }
@@ -305,6 +333,20 @@ impl Emac {
                 bad_checksum,
             });
         }
+        if self.direct.is_used {
+            transmit.wait();
+            self.end_direct(memory.now());
+        } else if !self.finish_descriptor(memory) {
+            return;
+        }
+        self.statistics.count(SENT);
+        self.tsr |= TSR_COMPLETE;
+        self.raise(INT_SENT);
+    }
+
+    /// Marks the descriptor of a frame that has left. Returns whether memory took the mark.
+    fn finish_descriptor(&mut self, memory: &mut Memory<'_>) -> bool {
+        let transmit = &mut self.transmit;
         memory.set_purpose(Purpose::Descriptor(
             transmit.queue.number_of(transmit.first),
         ));
@@ -312,16 +354,15 @@ impl Emac {
         if status.is_err() {
             // The frame has left, and its descriptor cannot be written.
             self.transmit.buffers = 0;
-            return self.transmit_bus_error(memory);
+            self.transmit_bus_error(memory);
+            return false;
         }
         let halts = transmit.halts;
         transmit.wait();
         if !halts {
             transmit.next(Step::Descriptor, memory.now());
         }
-        self.statistics.count(SENT);
-        self.tsr |= TSR_COMPLETE;
-        self.raise(INT_SENT);
+        true
     }
 
     fn transmit_bus_error(&mut self, memory: &mut Memory<'_>) {
@@ -342,6 +383,12 @@ impl Emac {
         self.tsr |= TSR_UNDERRUN;
         self.raise(INT_UNDERRUN);
         let Transmit { first, control, .. } = self.transmit;
+        if self.direct.is_used {
+            self.cut_off(memory.now());
+            self.tsr |= TSR_COMPLETE;
+            self.raise(INT_SENT);
+            return self.end_direct(memory.now());
+        }
         if self.transmit.buffers != 0 {
             let first_number = self.transmit.queue.number_of(first);
             memory.set_purpose(Purpose::Descriptor(first_number));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Multimedia card interface (MCI) of AT91 chips with RDPROOF and WRPROOF (versions 0x2xx), for one SD card in slot A.
+//! Multimedia card interface (MCI) of AT91 chips with RDPROOF and WRPROOF (versions 0x2xx), for one SD card.
 //! Read in Linux: `drivers/mmc/host/atmel-mci.c`. What the driver does not need follows the AT91SAM9263 data sheet
 //! (recalled).
 //!
@@ -9,13 +9,14 @@
 //! WRPROOF. BLKE is set for each block that the card accepts; in PDC mode, for the last block only. A read of SR clears
 //! BLKE, DCRCE, DTOE, OVRE and UNRE (recalled). A short response without checksum (R3) sets RCRCE (inferred).
 //!
-//! Without effect: power saving, open-drain commands, PWSDIV, the peripheral clock in the PMC. Slot B is empty.
+//! Without effect: power saving, open-drain commands, PWSDIV, the peripheral clock in the PMC. The other slot is empty.
 //! Refused: stream transfers, SDIO transfers and suspend, interrupt commands, commands while the interface is disabled,
 //! blocks of 0 bytes.
 //!
 //! Outputs: 0 = interrupt, 1 = card detect switch (low while a card is in the slot, as Linux expects unless
 //! the device tree has `cd-inverted`). No inputs. Clock: the master clock at 99,959,589 Hz, unless the machine file gives another
-//! rate. Value: `version`, which is 0x210 unless the machine file gives another (an estimate).
+//! rate. Values: `version`, which is 0x210 unless the machine file gives another (an estimate), and `slot`: the number of
+//! the slot with the card, 0 for slot A (the default) and 1 for slot B.
 
 use super::pdc::{self, Pdc};
 use crate::bus::dma::Memory;
@@ -90,6 +91,8 @@ arm::state!(Pending: command, response, errors, busy_ns);
 pub(crate) struct Mci {
     clock: Clock,
     version: u32,
+    /// Number of the slot with the card.
+    socket: u32,
     slot: Slot,
     pdc: Pdc,
     enabled: bool,
@@ -121,7 +124,8 @@ pub(crate) struct Mci {
 
 arm::state!(
     Mci: slot, pdc, enabled, mode, timeout, slots, argument, block_length, block_count, mask, latched, response,
-    response_word, pending, command_done, not_busy, busy_done, received, sent, data, ticked; clock, version
+    response_word, pending, command_done, not_busy, busy_done, received, sent, data, ticked; clock, version,
+    socket
 );
 
 impl Mci {
@@ -130,6 +134,7 @@ impl Mci {
         Mci {
             clock,
             version,
+            socket: 0,
             slot: Slot::default(),
             pdc: Pdc::default(),
             enabled: false,
@@ -154,9 +159,14 @@ impl Mci {
         }
     }
 
+    /// Moves the card's slot to another number.
+    pub(crate) fn with_slot(self, socket: u32) -> Mci {
+        Mci { socket, ..self }
+    }
+
     /// Resets all but the PDC and the card.
     fn reset(&mut self) {
-        let new = Mci::new(self.clock, self.version);
+        let new = Mci::new(self.clock, self.version).with_slot(self.socket);
         let (slot, pdc) = (core::mem::take(&mut self.slot), self.pdc.clone());
         *self = Mci { slot, pdc, ..new };
     }
@@ -230,7 +240,7 @@ impl Mci {
 
     /// Lets the card carry out a command. Returns the result and the card clocks.
     fn carry_out(&mut self, value: u32) -> (Pending, u64) {
-        let has_card = self.slots & SLOTS_SELECT == 0;
+        let has_card = self.slots & SLOTS_SELECT == self.socket;
         let card = self.slot.card_mut().filter(|_| has_card);
         let answer = card.map(|card| card.command((value & 0x3f) as u8, self.argument));
         let response = answer.as_ref().map_or(Response::None, |a| a.response);

@@ -13,8 +13,10 @@ mod pdc;
 mod pio;
 mod pit;
 mod pmc;
+mod rtc;
 mod rtt;
 mod spi;
+mod st;
 mod storage;
 mod tcb;
 mod usart;
@@ -30,8 +32,10 @@ use mci::Mci;
 use pio::Pio;
 use pit::Pit;
 use pmc::Pmc;
+use rtc::Rtc;
 use rtt::Rtt;
 use spi::Spi;
+use st::St;
 use storage::Storage;
 use tcb::Tcb;
 use usart::{Kind, Usart};
@@ -76,14 +80,19 @@ fn pmc(p: &Params) -> Box<dyn Device> {
 }
 
 fn matrix(p: &Params) -> Box<dyn Device> {
-    let value = |key| p.value(key, 0x1_0002) as u32;
-    let values = [(0x120, value("ebi0csa")), (0x124, value("ebi1csa"))];
+    let value = |key, usual| p.value(key, usual) as u32;
+    let values = [
+        (0x11c, value("ebicsa", 0)),
+        (0x120, value("ebi0csa", 0x1_0002)),
+        (0x124, value("ebi1csa", 0x1_0002)),
+    ];
     Box::new(Storage::new("at91_matrix", 0x200, &values))
 }
 
 fn mci(p: &Params) -> Box<dyn Device> {
     let version = p.value("version", 0x210) as u32;
-    Box::new(Mci::new(p.clock(MCK_HZ), version))
+    let slot = p.value("slot", 0) as u32;
+    Box::new(Mci::new(p.clock(MCK_HZ), version).with_slot(slot))
 }
 
 fn spi(p: &Params) -> Box<dyn Device> {
@@ -101,20 +110,23 @@ fn sram(p: &Params) -> Box<dyn Device> {
 pub(super) static PARTS: &[Part] = &[
     part("at91_aic", &["external"], |p| Box::new(Aic::new(p.value("external", 0xc000_0001) as u32))),
     part("at91_dbgu", &["boot_baud", "version", "cidr", "exid"], dbgu),
-    part("at91_emac", &["fetch", "mac"], |p| Box::new(emac::Emac::new(p))),
+    part("at91_emac", &["fetch", "mac", "rm9200"], |p| Box::new(emac::Emac::new(p))),
     part("at91_gpbr", &[], |_| Box::new(Storage::new("at91_gpbr", 0x50, &[]))),
-    part("at91_matrix", &["ebi0csa", "ebi1csa"], matrix),
-    part("at91_mci", &["version"], mci),
+    part("at91_matrix", &["ebicsa", "ebi0csa", "ebi1csa"], matrix),
+    part("at91_mc", &[], |_| Box::new(Storage::new("at91_mc", 0x100, &[]))),
+    part("at91_mci", &["version", "slot"], mci),
     part("at91_pio", &["low"], |p| Box::new(Pio::new(p.value("low", 0) as u32))),
     part("at91_pit", &[], |p| Box::new(Pit::new(p.clock(MCK_HZ)))),
     part("at91_pmc", &["main_hz", "plla", "mckr"], pmc),
     part("at91_rstc", &[], |_| Box::new(Control::new(Unit::Reset))),
+    part("at91_rtc", &[], |p| Box::new(Rtc::new(p.clock(SLOW_HZ)))),
     part("at91_rtt", &[], |p| Box::new(Rtt::new(p.clock(SLOW_HZ)))),
     part("at91_sdramc", &[], |_| Box::new(Storage::new("at91_sdramc", 0x200, &[]))),
     part("at91_shdwc", &[], |_| Box::new(Control::new(Unit::Shutdown))),
     part("at91_smc", &[], |_| Box::new(Storage::new("at91_smc", 0x200, &[]))),
     part("at91_spi", &["version", "dataflash"], spi),
     part("at91_sram", &["bytes"], sram),
+    part("at91_st", &[], |p| Box::new(St::new(p.clock(SLOW_HZ)))),
     part("at91_tcb", &[], |p| Box::new(Tcb::new(p.clock(MCK_HZ)))),
     part("at91_usart", &["boot_baud", "version"], usart),
     part("at91_wdt", &[], |_| Box::new(Control::new(Unit::Watchdog))),

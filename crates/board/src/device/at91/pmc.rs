@@ -7,16 +7,20 @@
 //! has made these clocks, and other values are refused. Peripheral clocks only hold their values: a part works while its
 //! clock is off. PLLB, USB clocks and programmable clocks drive nothing.
 //!
-//! Linux idles on the RM9200 by writing PCK to SCDR; on the SAM9263 it also executes a wait for interrupt. Not modelled:
-//! this write alone does not stop the core, so SCSR always shows PCK.
+//! A write of PCK to SCDR stops the core until an interrupt request, if the machine file has the wires for it: output 1
+//! to `cpu.stop`, and the interrupt controller's outputs to the inputs. Linux idles on the RM9200 in this way. On later
+//! chips it also executes a wait for interrupt, so their machine files leave the wires out. SCSR always shows PCK, since
+//! software that reads SCSR runs.
 //!
 //! Values: `main_hz` (main oscillator, default 16,367,660), `plla` (PLLAR), `mckr` (MCKR).
 //!
-//! Outputs: 0 = interrupt. No inputs.
+//! Outputs: 0 = interrupt, 1 = the core's clock is off. Inputs: 0 and 1 = interrupt requests of the core.
 
 use crate::device::{Device, Unmodelled, regs};
 use arm::Width;
 
+/// MCKR: source, prescaler, divider of the master clock, and divider of the 9G20's processor clock.
+const MASTER: u32 = 0x131f;
 const SLOW_HZ: u64 = 32_768;
 const PCK: u32 = 1 << 0;
 /// System clocks that software can switch: USB host and device (4, 6, 1, 7), programmable clocks (8 to 11).
@@ -42,10 +46,13 @@ pub(crate) struct Pmc {
     programmable: [u32; 4],
     charge_pump: u32,
     mask: u32,
+    /// Levels of the interrupt requests.
+    requests: u32,
+    stops: bool,
 }
 
 arm::state!(
-    Pmc: system, peripherals, oscillator, pllb, programmable, charge_pump, mask;
+    Pmc: system, peripherals, oscillator, pllb, programmable, charge_pump, mask, requests, stops;
     main_hz, loader_plla, loader_mckr
 );
 
@@ -63,6 +70,8 @@ impl Pmc {
             programmable: [0; 4],
             charge_pump: 0,
             mask: 0,
+            requests: 0,
+            stops: false,
         }
     }
 
@@ -108,13 +117,16 @@ impl Pmc {
     fn set(&mut self, reg: u32, value: u32) -> Result<(), &'static str> {
         match reg {
             0x00 => self.system |= value & SYSTEM,
-            0x04 => self.system &= !(value & SYSTEM),
+            0x04 => {
+                self.system &= !(value & SYSTEM);
+                self.stops = value & PCK != 0 && self.requests == 0;
+            }
             0x10 => self.peripherals |= value & !3,
             0x14 => self.peripherals &= !value,
             0x20 if value & MOSCEN == 0 => return Err(FIXED),
             0x20 => self.oscillator = value & 0xff03,
             0x28 if value != self.loader_plla => return Err(FIXED),
-            0x30 if value & 0x31f != self.loader_mckr & 0x31f => return Err(FIXED),
+            0x30 if (value ^ self.loader_mckr) & MASTER != 0 => return Err(FIXED),
             0x28 | 0x30 => {}
             0x2c => self.pllb = value & 0x37ff_ffff,
             0x40..=0x4c => self.programmable[(reg - 0x40) as usize / 4] = value & 0x1f,
@@ -142,7 +154,14 @@ impl Device for Pmc {
     }
 
     fn outputs(&self) -> u32 {
-        u32::from(self.status() & self.mask != 0)
+        u32::from(self.status() & self.mask != 0) | u32::from(self.stops) << 1
+    }
+
+    fn input(&mut self, _: u64, pin: u32, level: bool) {
+        if pin < 2 {
+            self.requests = self.requests & !(1 << pin) | u32::from(level) << pin;
+            self.stops &= self.requests == 0;
+        }
     }
 }
 
@@ -206,5 +225,23 @@ mod tests {
         let mut pmc = pmc();
         set(&mut pmc, 0x04, 1);
         assert_eq!(get(&mut pmc, 0x08), PCK);
+    }
+
+    #[test]
+    fn an_interrupt_request_starts_the_core_again() {
+        let mut pmc = pmc();
+        for pin in [0, 1] {
+            set(&mut pmc, 0x04, 1);
+            assert_eq!(pmc.outputs(), 2);
+            pmc.input(0, pin, true);
+            assert_eq!(pmc.outputs(), 0);
+            // A core with a request pending does not stop.
+            set(&mut pmc, 0x04, 1);
+            assert_eq!(pmc.outputs(), 0);
+            pmc.input(0, pin, false);
+        }
+        pmc.input(0, 7, true);
+        set(&mut pmc, 0x04, 1 << 8);
+        assert_eq!(pmc.outputs(), 0);
     }
 }

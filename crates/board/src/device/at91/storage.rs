@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Units of SAM926x into which software only stores: SDRAM controller, static memory controller, bus matrix,
-//! general-purpose backup registers, and the internal SRAM. Facts: Linux 6.12 drivers/memory/atmel-ebi.c,
+//! Units into which software only stores: SDRAM controller, static memory controller, memory controller of RM9200 (MC),
+//! bus matrix, general-purpose backup registers, and the internal SRAM. Facts: Linux 6.12 drivers/memory/atmel-ebi.c,
 //! drivers/mfd/atmel-smc.c, arch/arm/mach-at91/pm.c.
 //!
 //! A unit is plain storage: each word reads what was written, and nothing else happens. In particular, the memory timing
@@ -8,7 +8,8 @@
 //! loader leaves.
 //!
 //! Values: `ebi0csa` and `ebi1csa` of the matrix, registers 0x120 and 0x124 (default 0x1_0002: SDRAM on chip select 1);
-//! `bytes` of the SRAM (default 80 KB, at most 1 MB).
+//! `ebicsa` of the matrix, register 0x11c of SAM9260 and 9G20 (default 0); `bytes` of the SRAM (default 80 KB, at most
+//! 1 MB).
 //!
 //! No outputs, no inputs.
 
