@@ -121,7 +121,7 @@ impl Session {
 
 /// Returns whether the words of a kernel's command line name a root file system on the card.
 pub fn has_root(words: &str) -> bool {
-    let roots = words.split_whitespace().filter(|w| w.starts_with("root="));
+    let mut roots = words.split_whitespace().filter(|w| w.starts_with("root="));
     roots.next_back().is_some_and(|word| word.starts_with(ROOT))
 }
 

@@ -39,6 +39,10 @@ const BOARDS: &[(&str, &str)] = &[
         "sam9263-ek",
         include_str!("../../../../boards/sam9263-ek.toml"),
     ),
+    (
+        "sam9x60-ek",
+        include_str!("../../../../boards/sam9x60-ek.toml"),
+    ),
 ];
 const MACHINES: &[(&str, &str)] = &[
     (
@@ -48,6 +52,10 @@ const MACHINES: &[(&str, &str)] = &[
     (
         "at91sam9263",
         include_str!("../../../../boards/machine/at91sam9263.toml"),
+    ),
+    (
+        "at91sam9x60",
+        include_str!("../../../../boards/machine/at91sam9x60.toml"),
     ),
 ];
 

@@ -14,6 +14,7 @@ mod pio;
 mod pit;
 mod pmc;
 mod rtt;
+pub(super) mod sam9x60;
 mod spi;
 mod storage;
 mod tcb;
