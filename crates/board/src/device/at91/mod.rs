@@ -102,7 +102,7 @@ fn sram(p: &Params) -> Box<dyn Device> {
 pub(super) static PARTS: &[Part] = &[
     part("at91_aic", &["external"], |p| Box::new(Aic::new(p.value("external", 0xc000_0001) as u32))),
     part("at91_dbgu", &["boot_baud", "version", "cidr", "exid"], dbgu),
-    part("at91_emac", &["fetch", "mac"], |p| Box::new(emac::Emac::new(p))),
+    part("at91_emac", &["fetch", "mac", "phy"], |p| Box::new(emac::Emac::new(p))),
     part("at91_gpbr", &[], |_| Box::new(Storage::new("at91_gpbr", 0x50, &[]))),
     part("at91_matrix", &["ebi0csa", "ebi1csa"], matrix),
     part("at91_mci", &["version"], mci),
