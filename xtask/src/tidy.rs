@@ -17,7 +17,11 @@ const FUNCTION_LINES: usize = 60;
 /// Maximum number of columns in a line of prose, except in tables and code.
 const PROSE_COLUMNS: usize = 140;
 /// Files of any length, each with the reason.
-const LISTS: [(&str, &str); 4] = [
+const LISTS: [(&str, &str); 5] = [
+    (
+        "boards/machine/at91sam9x60.toml",
+        "a list of a chip's units",
+    ),
     ("linux/6.12/mutants.toml", "a list of mutants"),
     ("published/published.toml", "a list of published figures"),
     ("records/fcse-modes.toml", "a record: a line for each run"),

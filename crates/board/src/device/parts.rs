@@ -56,6 +56,7 @@ pub(super) const fn part(
 fn all() -> impl Iterator<Item = &'static Part> {
     [
         at91::PARTS,
+        at91::sam9x60::PARTS,
         ethernet::PARTS,
         flash::PARTS,
         primecell::PARTS,

@@ -6,7 +6,9 @@
 //! no link without a cable, while the PHY is powered down, and while the PHY may not use the cable's rate: the guest
 //! fixed the other rate, or negotiates and does not advertise the cable's. An isolated PHY has a link and passes no
 //! frames. The link bit of the status register stays 0 after a lost link until it is read. Registers 16 to 31 belong to the PHY's maker. They are storage
-//! without effect, and 0 after a reset. The PHY's interrupt is not modelled: no board wires it, and Linux polls.
+//! without effect, and 0 after a reset, except that Micrel's KSZ8081 has its interrupts in register 27: an enable bit and
+//! a status bit for link up and for link down (Linux, drivers/net/phy/micrel.c). A read clears the status bits. The
+//! interrupts of other PHYs are not modelled: no board wires them, and Linux polls.
 //! Refused: loopback.
 
 use crate::link::Rate;
@@ -30,6 +32,12 @@ const ADVERTISED_HUNDRED: u16 = 0x0180;
 const ADVERTISED_TEN: u16 = 0x0060;
 const PARTNER: usize = 5;
 const EXPANSION: usize = 6;
+
+/// Identification of Micrel's KSZ8081 without its revision, and its register of interrupts.
+const KSZ8081: u32 = 0x0022_1560;
+const INTERRUPTS: usize = 27;
+const INTERRUPT_UP: u16 = 1 << 0;
+const INTERRUPT_DOWN: u16 = 1 << 2;
 
 /// The PHY's registers.
 #[derive(Clone, Debug)]
@@ -102,7 +110,24 @@ impl Phy {
     fn change(&mut self, change: impl FnOnce(&mut Phy)) {
         let before = self.link();
         change(self);
-        self.lost |= before.is_some() && self.link() != before;
+        let after = self.link();
+        self.lost |= before.is_some() && after != before;
+        if self.has_interrupts() && after != before {
+            self.regs[INTERRUPTS] |= match after {
+                Some(_) => INTERRUPT_UP,
+                None => INTERRUPT_DOWN,
+            };
+        }
+    }
+
+    fn has_interrupts(&self) -> bool {
+        self.id & !0xf == KSZ8081
+    }
+
+    /// Returns the level of the interrupt pin, which is low while the PHY interrupts. It is low for other PHYs.
+    pub(crate) fn interrupt_pin(&self) -> bool {
+        let register = self.regs[INTERRUPTS];
+        self.has_interrupts() && register >> 8 & register & 0xff == 0
     }
 
     /// Reads a register.
@@ -128,6 +153,11 @@ impl Phy {
             },
             // The partner can negotiate.
             EXPANSION => u16::from(link.is_some() && negotiates),
+            INTERRUPTS if self.has_interrupts() => {
+                let register = self.regs[INTERRUPTS];
+                self.regs[INTERRUPTS] &= 0xff00;
+                register
+            }
             _ => self.regs.get(register).copied().unwrap_or(0),
         }
     }
@@ -139,6 +169,9 @@ impl Phy {
             BMCR if value & BMCR_LOOPBACK != 0 => return Err("the PHY's loopback is not modelled"),
             BMCR => self.change(|phy| phy.regs[BMCR] = value & !BMCR_RESTART),
             ADVERTISED => self.change(|phy| phy.regs[ADVERTISED] = value),
+            INTERRUPTS if self.has_interrupts() => {
+                self.regs[INTERRUPTS] = value & 0xff00 | self.regs[INTERRUPTS] & 0xff;
+            }
             16..=31 => self.regs[register] = value,
             _ => {} // read-only
         }
@@ -161,6 +194,23 @@ mod tests {
         assert_eq!(phy.read(BMSR), 0x786d);
         assert_eq!(phy.read(PARTNER), 0x41e1);
         assert_eq!(phy.link(), Some(Rate::Hundred));
+    }
+
+    #[test]
+    fn micrels_phy_interrupts_at_a_change_of_the_link() {
+        let mut phy = Phy::new(KSZ8081);
+        phy.write(INTERRUPTS, 0x0500).unwrap();
+        assert!(phy.interrupt_pin());
+        for (cable, status) in [(None, 0x0504), (Some(Rate::Hundred), 0x0501)] {
+            phy.set_cable(cable);
+            assert!(!phy.interrupt_pin());
+            assert_eq!(phy.read(INTERRUPTS), status);
+            assert!(phy.interrupt_pin());
+        }
+        let mut other = self::phy();
+        other.write(INTERRUPTS, 0x0500).unwrap();
+        other.set_cable(None);
+        assert_eq!(other.read(INTERRUPTS), 0x0500);
     }
 
     #[test]

@@ -47,6 +47,10 @@ const BOARDS: &[(&str, &str)] = &[
         "sam9g20-ek",
         include_str!("../../../../boards/sam9g20-ek.toml"),
     ),
+    (
+        "sam9x60-ek",
+        include_str!("../../../../boards/sam9x60-ek.toml"),
+    ),
 ];
 const MACHINES: &[(&str, &str)] = &[
     (
@@ -64,6 +68,10 @@ const MACHINES: &[(&str, &str)] = &[
     (
         "at91sam9g20",
         include_str!("../../../../boards/machine/at91sam9g20.toml"),
+    ),
+    (
+        "at91sam9x60",
+        include_str!("../../../../boards/machine/at91sam9x60.toml"),
     ),
 ];
 

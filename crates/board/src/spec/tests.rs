@@ -54,7 +54,7 @@ fn an_unknown_board_is_told_its_nearest_name() {
     );
     assert_eq!(
         BoardSpec::named("qqq").unwrap_err().to_string(),
-        "boards/qqq.toml: board: no board \"qqq\"; there are: sam9263, s3c24a0, omap1610, sam9x60, at91rm9200, ixp425, sam9263-ek, at91rm9200-ek, sam9g20-ek"
+        "boards/qqq.toml: board: no board \"qqq\"; there are: sam9263, s3c24a0, omap1610, sam9x60, at91rm9200, ixp425, sam9263-ek, at91rm9200-ek, sam9g20-ek, sam9x60-ek"
     );
 }
 
@@ -258,7 +258,7 @@ fn unknown_cores_and_machines_are_told_what_there_is() {
     );
     assert_eq!(
         complaint("\"versatilepb\"", "\"integrator\""),
-        "b.toml: machine: no machine \"integrator\"; there are: at91rm9200, at91sam9263, at91sam9g20, versatilepb"
+        "b.toml: machine: no machine \"integrator\"; there are: at91rm9200, at91sam9263, at91sam9g20, at91sam9x60, versatilepb"
     );
 }
 

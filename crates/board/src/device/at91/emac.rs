@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! EMAC: the Ethernet controller of AT91SAM9263, SAM9X60 and their relatives, which Linux calls MACB (driver macb;
 //! data sheet of AT91SAM9263, chapter EMAC, from memory), and its older form in the RM9200 (the same driver, at91ether),
-//! with a DM9161A PHY at address 0.
+//! with a PHY at address 0.
 //!
 //! Modelled: both rings of descriptors, which the EMAC reads and writes as a bus master; filters by address, broadcast,
 //! hash and promiscuous mode; receive offset and checksum removal; padding and checksums of sent frames; status
@@ -21,9 +21,10 @@
 //! Values: `mac` is the address that the boot loader left in the first address register (default 0x020000000001; the
 //! most significant byte is the first byte). `fetch` chooses when the EMAC fetches the data of a frame: 0 as its FIFO
 //! does, 1 at once, 2 as late as the wire allows, and a larger number at moments between, with the number as the seed.
-//! `rm9200` is 1 for the RM9200's form (default 0). The part's clock is the master clock, of which MDC is a fraction.
+//! `rm9200` is 1 for the RM9200's form (default 0). `phy` is the PHY's identification (default 0x0181b8a0, a DM9161A). The
+//! part's clock is the master clock, of which MDC is a fraction.
 //!
-//! Outputs: 0 = interrupt. No inputs. Frames pass through [`Device::take_frames`], [`Device::begin_frame`] and
+//! Outputs: 0 = interrupt, 1 = the interrupt pin of a KSZ8081, low while it interrupts. No inputs. Frames pass through [`Device::take_frames`], [`Device::begin_frame`] and
 //! [`Device::give_frame`], and [`Device::set_cable`] plugs the cable.
 
 use super::emac_fetch::Fetch;
@@ -172,7 +173,7 @@ impl Emac {
             man: 0,
             man_result: 0,
             man_done: u64::MAX,
-            phy: Phy::new(DM9161A),
+            phy: Phy::new(params.value("phy", u64::from(DM9161A)) as u32),
             statistics: Statistics::default(),
             fetch: Fetch::new(params.value("fetch", 0)),
             transmit: Transmit::default(),
@@ -385,7 +386,7 @@ impl Device for Emac {
     }
 
     fn outputs(&self) -> u32 {
-        u32::from(self.isr & !self.imr != 0)
+        u32::from(self.isr & !self.imr != 0) | u32::from(self.phy.interrupt_pin()) << 1
     }
 
     fn take_frames(&mut self) -> Vec<Sent> {

@@ -15,6 +15,7 @@ mod pit;
 mod pmc;
 mod rtc;
 mod rtt;
+pub(super) mod sam9x60;
 mod spi;
 mod st;
 mod storage;
@@ -110,7 +111,7 @@ fn sram(p: &Params) -> Box<dyn Device> {
 pub(super) static PARTS: &[Part] = &[
     part("at91_aic", &["external"], |p| Box::new(Aic::new(p.value("external", 0xc000_0001) as u32))),
     part("at91_dbgu", &["boot_baud", "version", "cidr", "exid"], dbgu),
-    part("at91_emac", &["fetch", "mac", "rm9200"], |p| Box::new(emac::Emac::new(p))),
+    part("at91_emac", &["fetch", "mac", "phy", "rm9200"], |p| Box::new(emac::Emac::new(p))),
     part("at91_gpbr", &[], |_| Box::new(Storage::new("at91_gpbr", 0x50, &[]))),
     part("at91_matrix", &["ebicsa", "ebi0csa", "ebi1csa"], matrix),
     part("at91_mc", &[], |_| Box::new(Storage::new("at91_mc", 0x100, &[]))),

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TCB, the timer counter block of RM9200 and SAM926x: three channels of 16 bits. Facts: Linux 6.12
+//! TCB, the timer counter block of RM9200 and SAM926x (three channels of 16 bits) and of SAM9X60 (of 32 bits). Facts: Linux 6.12
 //! include/soc/at91/atmel_tcb.h and drivers/clocksource/timer-atmel-tcb.c; AT91SAM9263 data sheet, chapter TC (recalled).
 //!
 //! A channel counts up on MCK/2, /8, /32, /128 or the slow clock, or on the rising edges of another channel's TIOA. The
-//! count is computed from the core's cycles. It wraps at 2^16, or at RC where the mode says so, and RC can stop it.
+//! count is computed from the core's cycles. It wraps at 2^16 (or 2^32), or at RC where the mode says so, and RC can stop it.
 //! Compare events and overflows set bits in SR, which a read clears, and interrupt where IMR allows. A trigger takes
 //! effect at the next edge of the channel's clock; until then, this model already shows a count of 0.
 //!
 //! TIOA is modelled for chaining only: it rises at RA and falls at RC (CMR.ACPA = set, ACPC = clear) while the channel
 //! counts up freely. Other waveforms are refused when a channel counts them. No pin has a clock or an edge, so external
 //! clocks, gates and triggers never come, and captures never happen. Refused: counting up and down.
+//!
+//! On SAM9X60, the generic clock replaces MCK/2, and counting on it is refused.
 //!
 //! Outputs: 0 to 2 = interrupts of channels 0 to 2. No inputs. Clock: MCK at 99,959,589 Hz, unless the machine file gives
 //! another rate.
@@ -20,7 +22,9 @@ use arm::{Damaged, Width};
 
 const SLOW_HZ: u64 = 32_768;
 const DIVISORS: [u64; 4] = [2, 8, 32, 128];
-const FULL: u64 = 1 << 16;
+/// Counts of a channel of 16 bits, and of one of 32 bits.
+const NARROW: u64 = 1 << 16;
+const WIDE: u64 = 1 << 32;
 
 const CCR_CLKEN: u32 = 1 << 0;
 const CCR_CLKDIS: u32 = 1 << 1;
@@ -40,8 +44,10 @@ const CPBS: u32 = 1 << 3;
 const CPCS: u32 = 1 << 4;
 const CLKSTA: u32 = 1 << 16;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Channel {
+    /// Number of different counts.
+    full: u64,
     mode: u32,
     /// RA, RB and RC.
     compare: [u32; 3],
@@ -54,14 +60,28 @@ struct Channel {
     since: u64,
 }
 
-arm::state!(Channel: mode, compare, mask, flags, enabled, running, count, since; => check);
+arm::state!(Channel: mode, compare, mask, flags, enabled, running, count, since; full => check);
 
 impl Channel {
-    /// Refuses a restored count of more than 16 bits.
+    fn new(full: u64) -> Channel {
+        Channel {
+            full,
+            mode: 0,
+            compare: [0; 3],
+            mask: 0,
+            flags: 0,
+            enabled: false,
+            running: false,
+            count: 0,
+            since: 0,
+        }
+    }
+
+    /// Refuses a restored count of more bits than the channel has.
     fn check(&self) -> Result<(), Damaged> {
-        match self.count < FULL && self.compare.iter().all(|c| u64::from(*c) < FULL) {
+        match self.count < self.full && self.compare.iter().all(|c| u64::from(*c) < self.full) {
             true => Ok(()),
-            false => Err(Damaged("a timer of 16 bits has a larger count")),
+            false => Err(Damaged("a timer has a count of more bits than it has")),
         }
     }
 
@@ -81,24 +101,24 @@ impl Channel {
     /// Returns RC. A count reaches RC = 0 when it wraps.
     fn limit(&self) -> u64 {
         match self.compare[2] {
-            0 => FULL,
+            0 => self.full,
             rc => u64::from(rc),
         }
     }
 
-    /// Returns the number of counts after which the count has the value `value` (1 to 2^16, which stands for 0), or
+    /// Returns the number of counts after which the count has the value `value` (1 to the number of counts, which stands for 0), or
     /// `None` if it never has.
     fn until(&self, value: u64) -> Option<u64> {
         let ahead = match self.count < value {
             true => value - self.count,
-            false => FULL - self.count + value,
+            false => self.full - self.count + value,
         };
         let limit = match self.restarts() {
             true if self.count < self.limit() => self.limit(),
             _ => return Some(ahead),
         };
         // The count runs from 0 to the limit, again and again. At the limit, it is 0.
-        let value = if value == FULL { limit } else { value };
+        let value = if value == self.full { limit } else { value };
         match (self.count < value, value <= limit) {
             (_, false) => None,
             (true, true) => Some(value - self.count),
@@ -109,12 +129,12 @@ impl Channel {
     /// Returns the numbers of counts to the next of each event, with its bit in SR.
     fn events(&self) -> [(u32, Option<u64>); 4] {
         let at = |n: usize| match self.compare[n] {
-            0 => FULL,
+            0 => self.full,
             value => u64::from(value),
         };
         let overflows = match self.restarts() && self.count < self.limit() {
             true => None,
-            false => Some(FULL - self.count),
+            false => Some(self.full - self.count),
         };
         [
             (CPCS, self.until(self.limit())),
@@ -133,7 +153,7 @@ impl Channel {
                 return;
             }
             let wraps = self.count >= self.limit() || !self.restarts();
-            let end = if wraps { FULL } else { self.limit() };
+            let end = if wraps { self.full } else { self.limit() };
             let step = left.min(end - self.count);
             for (bit, after) in self.events() {
                 if after.is_some_and(|after| after <= step) {
@@ -150,22 +170,26 @@ impl Channel {
             self.count = (self.count + step) % end;
             left -= step;
         }
-        let turn = if self.restarts() { self.limit() } else { FULL };
+        let turn = if self.restarts() {
+            self.limit()
+        } else {
+            self.full
+        };
         self.count = (self.count + left % turn) % turn;
     }
 
     /// Returns the rising edges of TIOA that `counts` counts give.
     fn edges(&self, counts: u64) -> u64 {
-        let start = self.count + FULL - u64::from(self.compare[0]);
-        start.saturating_add(counts) / FULL - start / FULL
+        let start = self.count + self.full - u64::from(self.compare[0]);
+        start.saturating_add(counts) / self.full - start / self.full
     }
 
     /// Returns the number of counts that give `edges` rising edges of TIOA.
     fn counts_of(&self, edges: u64) -> u64 {
-        let start = self.count + FULL - u64::from(self.compare[0]);
-        (start / FULL)
+        let start = self.count + self.full - u64::from(self.compare[0]);
+        (start / self.full)
             .saturating_add(edges)
-            .saturating_mul(FULL)
+            .saturating_mul(self.full)
             .saturating_sub(start)
     }
 }
@@ -195,14 +219,36 @@ impl Tcb {
     pub(crate) fn new(mck: Clock) -> Self {
         Tcb {
             mck,
-            channels: [Channel::default(); 3],
+            channels: [Channel::new(NARROW); 3],
             block: 0,
+        }
+    }
+
+    /// Makes a block of SAM9X60 in its reset state: with channels of 32 bits.
+    pub(crate) fn wide(mck: Clock) -> Self {
+        Tcb {
+            mck,
+            channels: [Channel::new(WIDE); 3],
+            block: 0,
+        }
+    }
+
+    fn is_wide(&self) -> bool {
+        self.channels[0].full == WIDE
+    }
+
+    fn name(&self) -> &'static str {
+        if self.is_wide() {
+            "sam9x60_tcb"
+        } else {
+            "at91_tcb"
         }
     }
 
     fn source(&self, n: usize) -> Source {
         let Clock { cpu_hz, hz } = self.mck;
         match self.channels[n].mode & 7 {
+            0 if self.is_wide() => Source::Pin, // the generic clock
             clock @ 0..=3 => Source::Clock(Clock {
                 cpu_hz: cpu_hz * DIVISORS[clock as usize],
                 hz,
@@ -320,8 +366,13 @@ impl Tcb {
 
     fn set_channel(&mut self, now: u64, reg: u32, value: u32) -> Result<(), &'static str> {
         let n = (reg >> 6) as usize;
+        let is_wide = self.is_wide();
         let channel = self.channels.get_mut(n).ok_or(regs::NO_REGISTER)?;
+        let count = value & (channel.full - 1) as u32;
         match reg & 0x3f {
+            0x04 if is_wide && value & 7 == 0 => {
+                return Err("counting on the generic clock is not modelled");
+            }
             0x00 => {
                 if value & CCR_CLKDIS != 0 {
                     (channel.enabled, channel.running) = (false, false);
@@ -341,9 +392,9 @@ impl Tcb {
                 self.restart(now, n..n + 1);
             }
             0x10 | 0x20 | 0x2c => {} // read-only
-            0x14 => channel.compare[0] = value & 0xffff,
-            0x18 => channel.compare[1] = value & 0xffff,
-            0x1c => channel.compare[2] = value & 0xffff,
+            0x14 => channel.compare[0] = count,
+            0x18 => channel.compare[1] = count,
+            0x1c => channel.compare[2] = count,
             0x24 => channel.mask |= value & 0xff,
             0x28 => channel.mask &= !value,
             _ => return Err(regs::NO_REGISTER),
@@ -389,15 +440,15 @@ impl Tcb {
 
 impl Device for Tcb {
     fn part(&self) -> &'static str {
-        "at91_tcb"
+        self.name()
     }
 
     fn read(&mut self, now: u64, offset: u32, width: Width) -> Result<u32, Unmodelled> {
-        regs::apb_read("at91_tcb", None, offset, width, |reg| self.get(now, reg))
+        regs::apb_read(self.name(), None, offset, width, |reg| self.get(now, reg))
     }
 
     fn write(&mut self, now: u64, offset: u32, _: Width, value: u32) -> Result<(), Unmodelled> {
-        regs::apb_write("at91_tcb", None, offset, value, |reg, v| {
+        regs::apb_write(self.name(), None, offset, value, |reg, v| {
             self.set(now, reg, v)
         })
     }

@@ -130,7 +130,7 @@ fn a_free_count_overflows_and_compares() {
     assert_eq!(get(&mut tcb, 5 * TICK, SR), CLKSTA);
     assert_eq!(get(&mut tcb, 6 * TICK, SR), CLKSTA | CPAS);
     assert_eq!(get(&mut tcb, 9 * TICK, SR), CLKSTA | CPCS);
-    let turn = FULL * TICK;
+    let turn = NARROW * TICK;
     assert_eq!(
         get(&mut tcb, turn + TICK, SR),
         CLKSTA | COVFS | CPBS,
@@ -151,11 +151,11 @@ fn a_shorter_limit_than_the_count_waits_for_the_wrap() {
     set(&mut tcb, 0, IER, CPCS);
     set(&mut tcb, 0, 0, CCR_CLKEN | CCR_SWTRG);
     set(&mut tcb, 500 * TICK, RC, 100);
-    let due = (FULL + 101) * TICK;
+    let due = (NARROW + 101) * TICK;
     assert_eq!(tcb.deadline(), due);
     tcb.tick(due);
     assert_eq!(
-        get(&mut tcb, (FULL + 100) * TICK, SR) & 0xff,
+        get(&mut tcb, (NARROW + 100) * TICK, SR) & 0xff,
         COVFS | CPAS | CPBS | CPCS
     );
 }
