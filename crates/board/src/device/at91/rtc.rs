@@ -76,7 +76,7 @@ fn all_days() -> u64 {
 }
 
 fn bcd(value: u32) -> u32 {
-    value / 10 << 4 | value % 10
+    (value / 10) << 4 | (value % 10)
 }
 
 /// Returns the value of two BCD digits, if they are digits.
