@@ -21,6 +21,7 @@
 #define MB		(1u << 20)
 #define FLUSHES		"/sys/kernel/debug/fcse/flushed_pid_shared"
 #define CROWD		400
+#define CROWD_KB	84
 #define STEP		37	/* has no factor in common with CROWD */
 #define COUNT		2
 #define BYTES		(COUNT * PAGE)
@@ -90,6 +91,8 @@ static enum result four_hundred(unsigned int rounds)
 	unsigned int i;
 
 	SKIP_UNLESS(!limited(), "FCSE limits the number of processes");
+	SKIP_UNLESS(available_kb() >= CROWD * CROWD_KB, "only %ld KB are free",
+		    available_kb());
 	crowd.words = pages(1);
 	EXPECT(!pipe(crowd.back), "pipe: %s", strerror(errno));
 	for (i = 0; i < CROWD; i++) {

@@ -105,6 +105,8 @@ unsigned int own_slot(void);
 /* Who touches one of so many pages waits, and *fd tells of it. */
 enum result await_faults(const void *at, size_t count, uint64_t features,
 			 int *fd);
+/* MemAvailable, or the largest number where the kernel does not tell it. */
+long available_kb(void);
 /* Whether the kernel has userfaultfd(2), which await_faults() needs. */
 bool has_userfaultfd(void);
 /* Whether a task can interrupt another one within a system call. */

@@ -210,6 +210,21 @@ long read_number(const char *path)
 	return strtol(text, NULL, 10);
 }
 
+long available_kb(void)
+{
+	FILE *file = fopen("/proc/meminfo", "re");
+	char line[80];
+	long kb = LONG_MAX;
+
+	if (!file)
+		return kb;
+	while (fgets(line, sizeof(line), file) &&
+	       sscanf(line, "MemAvailable: %ld", &kb) != 1)
+		;
+	fclose(file);
+	return kb;
+}
+
 /* The end of a process as that of its body. */
 static enum result result_of(pid_t pid)
 {

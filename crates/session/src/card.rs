@@ -30,6 +30,7 @@ const ROOT: &str = "root=/dev/mmcblk";
 
 /// The command line's options for a memory card.
 #[derive(clap::Args, Clone, Default)]
+#[group(id = "card")]
 pub struct Options {
     /// Put a memory card with the content of FILE into the board's slot. FILE is not changed, unless --sd-keep is given
     ///

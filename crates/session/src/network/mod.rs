@@ -45,6 +45,7 @@ const CROWDED: usize = 128;
 
 /// The command line's options for the network.
 #[derive(clap::Args, Clone, Default)]
+#[group(id = "network")]
 pub struct Options {
     /// Connect the guest to the host's network, and lead a TCP port of the host to a port of the guest, 10.0.0.2
     ///

@@ -36,6 +36,7 @@ mod all;
 
 /// Options for the seeds.
 #[derive(clap::Args)]
+#[group(id = "disturbed")]
 pub struct Options {
     /// Interrupt the command at random moments that SEED determines, and switch between its tasks (docs/use/CHAOS.md)
     ///
