@@ -431,9 +431,8 @@ pub fn what_an_invalidate_lost_is_reported_when_it_is_read() {
 pub fn a_line_older_than_what_a_device_wrote_is_reported_when_it_is_read() {
     let what = "stale-after-dma: device_to_memory.read at 0x70200000, got 0x1, not 0x5 by a \
         device, in memory";
-    // The test's transfers are those of the board's first device.
-    let needed = "invalidate the D-cache line at MVA 0x70200000 (c7,c6,1) before sysreg writes to memory, and use the \
-        line only after that";
+    let needed = "invalidate the D-cache line at MVA 0x70200000 (c7,c6,1) before sysreg writes to \
+        memory, and use the line only after that";
     for variant in [0, 3] {
         let found = device_to_memory(variant);
         assert_eq!(found, [what, needed], "variant {variant}");
