@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask fuzz --core|--engine|--bus|--checker [--seed A..B | --hours H | --replay FILE]`: runs a fuzzer of the
+//! `cargo xtask fuzz --core|--engine|--bus|--checker|--devices [--seed A..B | --hours H | --replay FILE]`: runs a fuzzer of the
 //! test suite, in release mode and for longer than the tests do. `--on NAME` selects a core
 //! (`crates/arm/src/tests/fuzz/mod.rs` lists them). `--engine` runs the programs of `--core` with the translator and with
 //! the interpreter. `--bus` compares bus transactions and names the seed of a difference. Without `--on`, it compares
 //! all cores. `--checker --accesses N` compares the checker with its reference on N accesses, and fails unless reports
-//! of every kind occur often enough.
+//! of every kind occur often enough. `--devices` makes random accesses to the registers of whole chips.
 
 use std::process::ExitCode;
 
@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 
 use crate::{cargo, must};
 
-const USAGE: &str = "usage: cargo xtask fuzz --core|--engine|--bus|--checker [--on CORE] [--seed A..B] [--hours H] \
+const USAGE: &str = "usage: cargo xtask fuzz --core|--engine|--bus|--checker|--devices [--on CORE] [--seed A..B] [--hours H] \
     [--accesses N] [--replay FILE]";
 /// First seed. Ordinary test runs use smaller seeds.
 const FIRST: &str = "1000000";
@@ -31,8 +31,11 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
         ),
         "--bus" => ("arm", "--lib", "bus_transactions_are_those_of"),
         "--checker" => ("watch", "--lib", "checker_and_reference_agree"),
+        "--devices" => ("board", "--lib", "random_accesses_to_devices_never_panic"),
         _ => bail!(USAGE),
     };
+    let no_core = ["--checker", "--devices"].contains(&which.as_str());
+    let no_replay = ["--bus", "--devices"].contains(&which.as_str());
     let mut command = cargo();
     command.args(["test", "--quiet", "--release", target]);
     command.args(["--package", package, test, "--", "--nocapture"]);
@@ -43,13 +46,13 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
             [name, value] if name == "--hours" => {
                 command.env("FUZZ_HOURS", value);
             }
-            [name, value] if name == "--on" && which != "--checker" => {
+            [name, value] if name == "--on" && !no_core => {
                 command.env("FUZZ_ON", value);
             }
             [name, value] if name == "--accesses" && which == "--checker" => {
                 command.env("FUZZ_ACCESSES", value);
             }
-            [name, value] if name == "--replay" && which != "--bus" => {
+            [name, value] if name == "--replay" && !no_replay => {
                 command.env("FUZZ_REPLAY", std::path::absolute(value)?);
             }
             _ => bail!(USAGE),

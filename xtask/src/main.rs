@@ -30,7 +30,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   ci --all                            build and boot every kernel, and run the two tasks about the engine
   coverage                            list the lines of the core that no test reaches
   figures [--write]                   check, or update, the figures in documents
-  fuzz --core|--engine|--bus|--checker ...
+  fuzz --core|--engine|--bus|--checker|--devices ...
                                       run a fuzzer
   lockstep ...                        compare the translator with the interpreter for long
   mutants --checker|--core [WORD]...  run the tests on mutants of the checker or the core

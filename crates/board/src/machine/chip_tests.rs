@@ -3,6 +3,9 @@
 
 use super::*;
 
+#[path = "device_fuzz_tests.rs"]
+mod device_fuzz;
+
 /// Where the program is: the start of the SDRAM.
 const RAM: u32 = 0x2000_0000;
 

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
 
 use board::fdt::Tree;
 
@@ -191,5 +191,24 @@ fn names_come_from_the_kernels_own_table_or_from_the_vmlinux_of_its_build() {
     let theirs = dir.join("vmlinux");
     let more = ["--dtb", dtb, "--vmlinux", theirs.to_str().unwrap()];
     refused(&alone, &more, "is of another build");
+    fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+#[ignore = "needs the kernel"]
+fn a_kernel_in_the_current_folder_is_a_path_for_the_checker_too() {
+    let dir = scratch("here");
+    fs::copy(plain_kernel("zimage"), dir.join("zImage")).unwrap();
+    let dtb = plain_kernel("dtb");
+    let output = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+        .args(["coherence", "--kernel", "zImage", "--dtb"])
+        .arg(&dtb)
+        .args(["--", "true"])
+        .current_dir(&dir)
+        .output()
+        .expect("the program starts");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{message}");
+    assert!(out(&output).contains("0 reports; "), "{}", out(&output));
     fs::remove_dir_all(&dir).unwrap();
 }
