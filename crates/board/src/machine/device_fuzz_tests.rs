@@ -63,7 +63,7 @@ impl Shaken {
         match self.random.below(8) {
             0 => any,
             1 => base + any % RAM_BYTES,
-            2 => base + (any % RAM_BYTES & !0xff),
+            2 => base + ((any % RAM_BYTES) & !0xff),
             3 => base + RAM_BYTES - any % 64,
             4 => any % 0x800,
             5 => 1 << (any % 32),

@@ -421,6 +421,11 @@ impl Console {
         Ok(outcome)
     }
 
+    fn has_panicked(&self) -> bool {
+        let console = String::from_utf8_lossy(self.machine.console_log());
+        console.contains("Kernel panic - not syncing: ")
+    }
+
     /// Prints how the run ended. Returns the outcome.
     fn tell(&self, ending: &Ending, vmlinux: Option<&Path>) -> Outcome {
         match ending {
@@ -436,6 +441,11 @@ impl Console {
                 let symbols = Symbols::of(vmlinux);
                 eprintln!("\n{}", self.machine.message(stop, |pc| symbols.name(pc)));
                 match stop {
+                    // A kernel with panic= resets the board after a panic.
+                    Stop::Reset if self.has_panicked() => {
+                        eprintln!("{}", Over::Panic.what());
+                        Outcome::No
+                    }
                     Stop::Reset => Outcome::Done,
                     _ => Outcome::No,
                 }
