@@ -15,6 +15,7 @@ use super::names::Names;
 use base::paths::{root, shown};
 use base::suggest::did_you_mean;
 use base::toml_file;
+use session::boot::is_path;
 use supply::kernel;
 
 /// One suppression. A suppression covers a report that matches all of its keys.
@@ -336,6 +337,9 @@ pub const SERIES: &str = "6.12";
 /// Reads the suppressions of a kernel. `name` is a kernel name, like `6.12/plain` or `plain`. A kernel that is given by
 /// path has no suppressions.
 pub fn of_kernel(name: &str) -> Result<Vec<Suppression>> {
+    if is_path(name) {
+        return Ok(Vec::new());
+    }
     let series = match name.split_once('/') {
         Some((series, variant)) if !variant.contains('/') && series != "." => series,
         _ if name.contains('/') => return Ok(Vec::new()),

@@ -35,7 +35,7 @@ use base::shell::{self, quoted};
 use base::time;
 use recorded::Recorded;
 use results::runs::markers::Typed;
-use session::boot::{Prepared, is_path};
+use session::boot::Prepared;
 use session::card;
 use session::target::Target;
 use shown::Shown;
@@ -312,11 +312,7 @@ impl Args {
         if let Some(path) = &self.suppressions {
             return suppress::load(path);
         }
-        let kernel = self.target.kernel()?;
-        if is_path(&kernel) {
-            return Ok(Vec::new());
-        }
-        suppress::of_kernel(&kernel)
+        suppress::of_kernel(&self.target.kernel()?)
     }
 
     /// Opens the card and says what is connected to the board.
