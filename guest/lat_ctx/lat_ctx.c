@@ -11,9 +11,10 @@
  * to itself through the same N pipes and reads N arrays in turn. It is
  * measured first, must be stable, and is subtracted.
  *
- * With -g, pin 0 of the board's first GPIO is high during each timed section
- * of the ring and pin 1 during each timed section of the overhead, so that
- * the simulator can take its counters at exactly these instants.
+ * With -g PORT, pin 0 of this port (guest/shared/pins.h) is high during each
+ * timed section of the ring and pin 1 during each timed section of the
+ * overhead, so that the simulator can take its counters at exactly these
+ * instants.
  *
  * Output: one line of JSON. Times are nanoseconds per hop, by
  * CLOCK_MONOTONIC. Exit codes: 0 measured, 1 a system call failed, 2 wrong
@@ -36,6 +37,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pins.h"
+
 #define MAX_TASKS	64
 #define MAX_SAMPLES	64
 #define MAX_KB		1024
@@ -43,11 +46,6 @@
 #define STACK_BYTES	(64 * 1024)
 #define OVERHEAD_TRIES	3
 
-/* The PL061 at the board's first GPIO; data is addressed by pin mask. */
-#define GPIO_BASE	0x101e4000
-#define GPIO_BYTES	0x1000
-#define GPIO_DATA(mask)	((mask) << 2)
-#define GPIO_DIR	0x400
 #define PIN_RING	0x01
 #define PIN_OVERHEAD	0x02
 
@@ -57,7 +55,7 @@ enum token { TOKEN_GO = 1, TOKEN_STOP = 2 };
 
 struct options {
 	enum mode mode;
-	bool gpio;
+	const char *port;
 	unsigned int tasks;
 	unsigned int size_kb;
 	unsigned int rounds;
@@ -77,7 +75,8 @@ struct task {
 
 static int pipes[MAX_TASKS][2];
 static struct task tasks[MAX_TASKS];
-static volatile uint32_t *gpio;
+/* The first time around only warms up. It sets no pin. */
+static bool is_warm_up;
 static volatile uint32_t sum_sink;
 
 static void __attribute__((noreturn, format(printf, 2, 3)))
@@ -102,27 +101,10 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static void gpio_open(void)
+static inline void pin_set(uint32_t pin, bool high)
 {
-	int fd = open("/dev/mem", O_RDWR | O_SYNC | O_CLOEXEC);
-	void *map;
-
-	if (fd < 0)
-		die(1, "/dev/mem: %s", strerror(errno));
-	map = mmap(NULL, GPIO_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-		   GPIO_BASE);
-	if (map == MAP_FAILED)
-		die(1, "map of the GPIO: %s", strerror(errno));
-	close(fd);
-	gpio = map;
-	gpio[GPIO_DATA(PIN_RING | PIN_OVERHEAD) / 4] = 0;
-	gpio[GPIO_DIR / 4] |= PIN_RING | PIN_OVERHEAD;
-}
-
-static inline void gpio_set(uint32_t pin, bool high)
-{
-	if (gpio)
-		gpio[GPIO_DATA(pin) / 4] = high ? pin : 0;
+	if (!is_warm_up)
+		pins_set(pin, high);
 }
 
 /* An array with pages of its own, all present before it is timed. */
@@ -246,7 +228,7 @@ static uint64_t ring_time(const struct options *opt, const uint32_t *array)
 	const struct task *self = &tasks[0];
 	uint64_t start, end;
 
-	gpio_set(PIN_RING, true);
+	pin_set(PIN_RING, true);
 	start = now_ns();
 	for (unsigned int i = 0; i < opt->rounds; i++) {
 		token_send(self->out, TOKEN_GO);
@@ -254,7 +236,7 @@ static uint64_t ring_time(const struct options *opt, const uint32_t *array)
 		array_touch(array, opt->size_kb);
 	}
 	end = now_ns();
-	gpio_set(PIN_RING, false);
+	pin_set(PIN_RING, false);
 	return end - start;
 }
 
@@ -263,7 +245,7 @@ static uint64_t overhead_time(const struct options *opt, uint32_t **arrays)
 {
 	uint64_t start, end;
 
-	gpio_set(PIN_OVERHEAD, true);
+	pin_set(PIN_OVERHEAD, true);
 	start = now_ns();
 	for (unsigned int i = 0; i < opt->rounds; i++) {
 		for (unsigned int t = 0; t < opt->tasks; t++) {
@@ -273,7 +255,7 @@ static uint64_t overhead_time(const struct options *opt, uint32_t **arrays)
 		}
 	}
 	end = now_ns();
-	gpio_set(PIN_OVERHEAD, false);
+	pin_set(PIN_OVERHEAD, false);
 	return end - start;
 }
 
@@ -310,12 +292,9 @@ static uint64_t overhead_measure(const struct options *opt, uint64_t *times)
 		arrays[t] = array_new(opt->size_kb);
 
 	for (int attempt = 0; attempt < OVERHEAD_TRIES; attempt++) {
-		volatile uint32_t *saved = gpio;
-
-		/* The first time around only warms up and sets no pin. */
-		gpio = NULL;
+		is_warm_up = true;
 		overhead_time(opt, arrays);
-		gpio = saved;
+		is_warm_up = false;
 		for (unsigned int i = 0; i < opt->samples; i++)
 			times[i] = overhead_time(opt, arrays);
 		middle = median(times, opt->samples, &spread);
@@ -334,7 +313,6 @@ static uint64_t overhead_measure(const struct options *opt, uint64_t *times)
 
 static void ring_measure(const struct options *opt, uint64_t *times)
 {
-	volatile uint32_t *saved = gpio;
 	uint32_t *array;
 
 	for (unsigned int i = 0; i < opt->tasks; i++) {
@@ -347,9 +325,9 @@ static void ring_measure(const struct options *opt, uint64_t *times)
 		task_start(&tasks[i]);
 	array = array_new(opt->size_kb);
 
-	gpio = NULL;
+	is_warm_up = true;
 	ring_time(opt, array);
-	gpio = saved;
+	is_warm_up = false;
 	for (unsigned int i = 0; i < opt->samples; i++)
 		times[i] = ring_time(opt, array);
 
@@ -403,7 +381,7 @@ static void parse(struct options *opt, int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "PTgs:n:r:l:")) != -1) {
+	while ((c = getopt(argc, argv, "PTg:s:n:r:l:")) != -1) {
 		switch (c) {
 		case 'P':
 			opt->mode = PROCESSES;
@@ -412,7 +390,7 @@ static void parse(struct options *opt, int argc, char **argv)
 			opt->mode = THREADS;
 			break;
 		case 'g':
-			opt->gpio = true;
+			opt->port = optarg;
 			break;
 		case 's':
 			opt->size_kb = number("-s", optarg, 0, MAX_KB);
@@ -427,7 +405,7 @@ static void parse(struct options *opt, int argc, char **argv)
 			opt->spread_percent = number("-l", optarg, 0, 1000);
 			break;
 		default:
-			die(2, "usage: lat_ctx [-P|-T] [-g] [-s KB] [-n rounds] [-r samples] [-l spread in %%] TASKS");
+			die(2, "usage: lat_ctx [-P|-T] [-g PORT] [-s KB] [-n rounds] [-r samples] [-l spread in %%] TASKS");
 		}
 	}
 	if (optind + 1 != argc)
@@ -446,8 +424,8 @@ int main(int argc, char **argv)
 	uint64_t overhead[MAX_SAMPLES], ring[MAX_SAMPLES], less;
 
 	parse(&opt, argc, argv);
-	if (opt.gpio)
-		gpio_open();
+	if (opt.port)
+		pins_open("lat_ctx", opt.port, PIN_RING | PIN_OVERHEAD);
 	pipes_open(opt.tasks);
 	less = overhead_measure(&opt, overhead);
 	ring_measure(&opt, ring);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the tests of mm_suite share: results, patterns, second processes,
+ * What the tests of mm_suite share: patterns, second processes,
  * generated code.
  */
 #ifndef MM_SUITE_H
@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "suite.h"
+
 #define PAGE		4096u
 #define PAGE_WORDS	(PAGE / sizeof(uint32_t))
 #define LINE		32u
@@ -20,20 +22,6 @@
 #define SLOT		(1u << SLOT_SHIFT)
 /* Below the kernel when it has the upper gigabyte. */
 #define SLOTS		95
-
-enum result { PASS = 0, FAIL = 1, SKIP = 77 };
-
-/*
- * A test works with any number of rounds of at least one, in a process of its
- * own, so that it may crash and need not tidy up what the kernel tidies up.
- */
-struct test {
-	const char *name;
-	const char *what;
-	enum result (*run)(unsigned int rounds);
-	/* Why it may fail: the kernel does not promise what it checks. */
-	const char *todo;
-};
 
 /* One table per file, ended by an entry without a name. */
 extern const struct test process_tests[], map_tests[], share_tests[];
@@ -48,30 +36,6 @@ extern const struct test hole_tests[], ring_tests[];
 extern const struct test receive_tests[], chain_tests[], held_tests[];
 extern const struct test ended_tests[], exit_tests[], behind_tests[];
 extern const struct test pinned_tests[];
-
-/* Prints why, as a comment in the TAP; gives its first argument. */
-enum result say(enum result result, const char *file, int line,
-		const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-
-#define EXPECT(condition, ...)						\
-	do {								\
-		if (!(condition))					\
-			return say(FAIL, __FILE__, __LINE__, __VA_ARGS__); \
-	} while (0)
-
-#define SKIP_UNLESS(condition, ...)					\
-	do {								\
-		if (!(condition))					\
-			return say(SKIP, __FILE__, __LINE__, __VA_ARGS__); \
-	} while (0)
-
-/* Passes on what is not PASS. */
-#define TRY(expression)							\
-	do {								\
-		enum result tried = (expression);			\
-		if (tried != PASS)					\
-			return tried;					\
-	} while (0)
 
 /* Words that depend on seed and place, so that old and moved data differ. */
 uint32_t word_of(uint32_t seed, size_t index);

@@ -24,20 +24,6 @@
 /* More pages than the kernel cleans line by line. */
 #define EMPTYING	8
 
-enum result say(enum result result, const char *file, int line,
-		const char *fmt, ...)
-{
-	va_list ap;
-
-	printf("# %s:%d: ", file, line);
-	va_start(ap, fmt);
-	vprintf(fmt, ap);
-	va_end(ap);
-	putchar('\n');
-	fflush(stdout);
-	return result;
-}
-
 uint32_t word_of(uint32_t seed, size_t index)
 {
 	uint32_t x = seed * 0x9e3779b1u + (uint32_t)index * 0x85ebca6bu + 1;

@@ -3,7 +3,7 @@
  * overhead: what switches cost two tasks that work, beside the switch itself, by
  * the formula of the paper of 2007.
  *
- *   overhead [-g] [-n PIECES] [-k KB] [-s NUMBERS] [-r SAMPLES] FIRST SECOND TURNS...
+ *   overhead [-g PORT] [-n PIECES] [-k KB] [-s NUMBERS] [-r SAMPLES] FIRST SECOND TURNS...
  *   overhead -i [the same options] WORK INTERRUPTS...
  *
  * Two processes do PIECES pieces of work each, on KB of data, FIRST and SECOND
@@ -18,8 +18,8 @@
  * With -i, one process works, and INTERRUPTS timers expire meanwhile: see
  * interrupts.c.
  *
- * With -g, which is for the board, pin 0 of GPIO 0 is high while what takes the
- * last of TURNS, or INTERRUPTS, is measured.
+ * With -g PORT, pin 0 of this port (guest/shared/pins.h) is high while what
+ * takes the last of TURNS, or INTERRUPTS, is measured.
  *
  * Whoever calls it sees to it that both run on one processor. Output: one line
  * of JSON, times in nanoseconds. Samples of all numbers of turns are taken in
@@ -144,7 +144,7 @@ static unsigned int number(const char *text, unsigned int min, unsigned int max)
 static void __attribute__((noreturn)) usage(void)
 {
 	fprintf(stderr,
-		"usage: overhead [-g] [-n PIECES] [-k KB] [-s NUMBERS] [-r SAMPLES] FIRST SECOND TURNS...\n"
+		"usage: overhead [-g PORT] [-n PIECES] [-k KB] [-s NUMBERS] [-r SAMPLES] FIRST SECOND TURNS...\n"
 		"       overhead -i [the same options] WORK INTERRUPTS...\n"
 		"works are sort, deflate, aes, crc, spin; TURNS divide PIECES, and 1 is among them; INTERRUPTS are up to %d\n",
 		MAX_INTERRUPTS);
@@ -175,11 +175,11 @@ static int parse(int argc, char **argv)
 	unsigned int ones = 0;
 	int c, interrupts = 0;
 
-	while ((c = getopt(argc, argv, "gin:k:r:s:")) != -1) {
+	while ((c = getopt(argc, argv, "g:in:k:r:s:")) != -1) {
 		if (c == 'i')
 			interrupts = 1;
 		else if (c == 'g')
-			pin_open();
+			pin_open(optarg);
 		else if (c == 's')
 			numbers = number(optarg, 1, SORTED_MAX);
 		else if (c == 'n')

@@ -21,8 +21,8 @@ uint64_t now_ns(void);
 uint32_t do_pieces(const struct work *work, unsigned int count);
 void print_times(const uint64_t *times);
 
-/* On the board: from now on pin_set() sets pin 0. */
-void pin_open(void);
+/* Opens the port PORT of -g. From now on, pin_set() sets its pin 0. */
+void pin_open(const char *port);
 void pin_set(int high);
 
 /* Measures works[0] with timer interrupts, and prints it: the exit code. */

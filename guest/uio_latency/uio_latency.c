@@ -3,9 +3,9 @@
  * The user's side of the latency driver (linux/modules/uio_latency), as in the
  * PREEMPT_RT paper: waits for an interrupt, answers by writing to the device,
  * and counts the interrupts for which it came too late. The driver's threads
- * run at SCHED_FIFO 99, this task at 98. For instruments, pin 0 of the board's
- * first GPIO is high while it waits and answers, and pin 4 changes its level
- * with each answer.
+ * run at SCHED_FIFO 99, this task at 98. For instruments, pin 0 of the port
+ * PORT (guest/shared/pins.h) is high while it waits and answers, and pin 4
+ * changes its level with each answer.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -20,9 +20,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pins.h"
+
 enum { IRQ_PRIORITY = 99, TASK_PRIORITY = 98 };
-/* PL061: data registers by mask, direction. */
-enum { GPIO_BASE = 0x101e4000, GPIO_BYTES = 0x1000, GPIO_DIR = 0x400 };
 enum { SERVING = 1 << 0, ANSWERED = 1 << 4 };
 
 static volatile sig_atomic_t over;
@@ -77,30 +77,6 @@ static int raise_interrupt_threads(void)
 	return raised;
 }
 
-static volatile uint32_t *gpio;
-
-/* Makes the pins outputs. */
-static void open_pins(void)
-{
-	int fd = open("/dev/mem", O_RDWR | O_SYNC);
-	void *map;
-
-	if (fd < 0)
-		die("/dev/mem");
-	map = mmap(NULL, GPIO_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, GPIO_BASE);
-	if (map == MAP_FAILED)
-		die("the GPIO");
-	close(fd);
-	gpio = map;
-	gpio[GPIO_DIR / 4] |= SERVING | ANSWERED;
-}
-
-/* The data register has an address for each mask of pins. */
-static inline void set_pin(uint32_t pin, int high)
-{
-	gpio[pin] = high ? pin : 0;
-}
-
 /* So that the next read() ends when the time is over. */
 static void end_after(double seconds)
 {
@@ -125,11 +101,12 @@ int main(int argc, char **argv)
 	double seconds;
 	int fd, threads;
 
-	if (argc != 2 || (seconds = atof(argv[1])) <= 0) {
-		fprintf(stderr, "usage: uio_latency SECONDS\n");
+	if (argc < 2 || argc > 3 || (seconds = atof(argv[1])) <= 0) {
+		fprintf(stderr, "usage: uio_latency SECONDS [PORT]\n");
 		return 2;
 	}
-	open_pins();
+	if (argc == 3)
+		pins_open("uio_latency", argv[2], SERVING | ANSWERED);
 	if (mlockall(MCL_CURRENT | MCL_FUTURE))
 		die("mlockall");
 	fd = open("/dev/uio0", O_RDWR);
@@ -138,7 +115,7 @@ int main(int argc, char **argv)
 	threads = raise_interrupt_threads();
 	set_priority(0, TASK_PRIORITY);
 	end_after(seconds);
-	set_pin(SERVING, 1);
+	pins_set(SERVING, 1);
 	while (!over) {
 		uint32_t before = events;
 
@@ -149,13 +126,13 @@ int main(int argc, char **argv)
 		}
 		if (write(fd, &any, sizeof(any)) != sizeof(any))
 			die("write");
-		set_pin(ANSWERED, ~wakes & 1);
+		pins_set(ANSWERED, ~wakes & 1);
 		if (wakes++ == 0)
 			first = events;
 		else
 			missed += events - before - 1;
 	}
-	set_pin(SERVING, 0);
+	pins_set(SERVING, 0);
 	printf("{\"guest\":\"uio_latency\",\"format\":1,\"interrupts\":%u,\"wakes\":%u,\"missed\":%u,\"irq_threads\":%d}\n",
 	       wakes ? events - first + 1 : 0, wakes, missed, threads);
 	return 0;

@@ -92,6 +92,7 @@ impl Program {
         let place = cache::kept("host", &inputs.hash(), |dir| {
             let mut compile = command(COMPILER);
             compile.current_dir(&self.dir).args(&flags);
+            compile.arg("-I").arg(guest::shared());
             compile.arg("-o").arg(dir.join(&self.name));
             output(compile.args(&self.sources))?;
             Ok(())
@@ -99,10 +100,11 @@ impl Program {
         Ok(place.join(&self.name))
     }
 
-    /// Returns all files that the sources may include: the C files of their folder and of the guest's folder.
+    /// Returns all files that the sources may include: the C files of their folder, of the guest's folder and of the
+    /// folder that guests share.
     fn files(&self) -> Vec<PathBuf> {
         let guest = paths::root().join("guest").join(&self.name);
-        let mut dirs = vec![self.dir.clone()];
+        let mut dirs = vec![self.dir.clone(), guest::shared()];
         if guest != self.dir {
             dirs.push(guest);
         }

@@ -186,7 +186,7 @@ pub fn default_place(architecture: Architecture) -> PathBuf {
 fn files() -> Vec<PathBuf> {
     let guests = paths::root().join("guest");
     let guests = APPLETS.iter().map(|applet| guests.join(applet.name));
-    let dirs = std::iter::once(host_dir()).chain(guests);
+    let dirs = [host_dir(), guest::shared()].into_iter().chain(guests);
     dirs.flat_map(|dir| code_in(&dir)).collect()
 }
 
@@ -199,6 +199,7 @@ fn build(dir: &Path, user_land: &UserLand, plan: &str) -> Result<()> {
     let compile = |source: &Path, object: &Path, more: &[String]| {
         let mut compile = command(&user_land.compiler());
         compile.args(FLAGS).args(more).arg("-I").arg(&work);
+        compile.arg("-I").arg(guest::shared());
         output(compile.arg("-c").arg(source).arg("-o").arg(object))
     };
     let mut objects = vec![work.join("target.o")];

@@ -15,7 +15,7 @@ fn parts() -> (BoardSpec, Boot) {
     parts_of("sam9263", "plain")
 }
 
-const COMMAND: &str = "lat_ctx -P -g -s 4 -n 20 -r 6 -l 1000 4";
+const COMMAND: &str = "lat_ctx -P -g pl061@101e4000 -s 4 -n 20 -r 6 -l 1000 4";
 
 #[test]
 #[ignore = "needs the kernel"]

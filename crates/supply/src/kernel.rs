@@ -200,15 +200,18 @@ fn hash(chosen: &Chosen, source: &Source, tools: &str) -> Result<String> {
     inputs.add("name", chosen.built.as_bytes());
     inputs.add("source", source.id().as_bytes());
     inputs.add("fragments", chosen.fragments.as_bytes());
-    match chosen.defconfig() {
-        Some(name) => inputs.add("defconfig", name.as_bytes()),
-        None => inputs.add("dts", &fs::read(&chosen.dts)?),
+    let defconfig = chosen.defconfig();
+    if let Some(name) = defconfig {
+        inputs.add("defconfig", name.as_bytes());
+    }
+    if defconfig.is_none() || chosen.replaced_tree().is_some() {
+        inputs.add("dts", &fs::read(&chosen.dts)?);
     }
     inputs.add("tools", tools.as_bytes());
     for patch in &chosen.patches {
         inputs.add("patch", &patch.text()?);
     }
-    if chosen.dts != chosen.common_dts {
+    if defconfig.is_none() && chosen.dts != chosen.common_dts {
         inputs.add("common dts", &fs::read(&chosen.common_dts)?);
     }
     if let Some(own) = &chosen.configuration {

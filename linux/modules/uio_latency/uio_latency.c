@@ -6,12 +6,16 @@
  * is the interrupt's latency; between the two pulses lie the switch to the
  * task and its way back into the kernel.
  *
+ * If the interrupt controller knows both edges only, the handler answers while
+ * the stimulus is high.
+ *
  * The device tree names the pins (stimulus-gpios, response-gpios); the device
  * is /dev/uioN, whose read() gives the number of interrupts so far.
  */
 #include <linux/delay.h>
 #include <linux/gpio/consumer.h>
 #include <linux/interrupt.h>
+#include <linux/irq.h>
 #include <linux/mod_devicetable.h>
 #include <linux/module.h>
 #include <linux/platform_device.h>
@@ -21,7 +25,9 @@
 
 struct uio_latency {
 	struct uio_info info;
+	struct gpio_desc *stimulus;
 	struct gpio_desc *response;
+	bool both_edges;
 };
 
 static void uio_latency_pulse(struct uio_info *info)
@@ -35,6 +41,12 @@ static void uio_latency_pulse(struct uio_info *info)
 
 static irqreturn_t uio_latency_handler(int irq, struct uio_info *info)
 {
+	struct uio_latency *latency = info->priv;
+
+	/* A stimulus must stay high until the handler sees it. */
+	if (latency->both_edges && !gpiod_get_value(latency->stimulus))
+		return IRQ_NONE;
+
 	uio_latency_pulse(info);
 	return IRQ_HANDLED;
 }
@@ -50,28 +62,31 @@ static int uio_latency_probe(struct platform_device *pdev)
 {
 	struct device *dev = &pdev->dev;
 	struct uio_latency *latency;
-	struct gpio_desc *stimulus;
 	int irq;
 
 	latency = devm_kzalloc(dev, sizeof(*latency), GFP_KERNEL);
 	if (!latency)
 		return -ENOMEM;
 
-	stimulus = devm_gpiod_get(dev, "stimulus", GPIOD_IN);
-	if (IS_ERR(stimulus))
-		return dev_err_probe(dev, PTR_ERR(stimulus), "no stimulus pin\n");
+	latency->stimulus = devm_gpiod_get(dev, "stimulus", GPIOD_IN);
+	if (IS_ERR(latency->stimulus))
+		return dev_err_probe(dev, PTR_ERR(latency->stimulus),
+				     "no stimulus pin\n");
 	latency->response = devm_gpiod_get(dev, "response", GPIOD_OUT_LOW);
 	if (IS_ERR(latency->response))
 		return dev_err_probe(dev, PTR_ERR(latency->response),
 				     "no response pin\n");
-	irq = gpiod_to_irq(stimulus);
+	irq = gpiod_to_irq(latency->stimulus);
 	if (irq < 0)
 		return dev_err_probe(dev, irq, "no interrupt\n");
+	/* Some controllers interrupt at both edges only (pinctrl-at91.c). */
+	latency->both_edges = irq_set_irq_type(irq, IRQ_TYPE_EDGE_RISING);
 
 	latency->info.name = "uio_latency";
 	latency->info.version = "1";
 	latency->info.irq = irq;
-	latency->info.irq_flags = IRQF_TRIGGER_RISING;
+	latency->info.irq_flags = latency->both_edges ?
+		IRQF_TRIGGER_RISING | IRQF_TRIGGER_FALLING : IRQF_TRIGGER_RISING;
 	latency->info.handler = uio_latency_handler;
 	latency->info.irqcontrol = uio_latency_irqcontrol;
 	latency->info.priv = latency;

@@ -207,6 +207,13 @@ impl Peripherals {
         devices.map(|device| device.name.as_str()).collect()
     }
 
+    /// Returns the port whose pins instruments see, as guest programs take it: `PART@ADDRESS`, the address in
+    /// hexadecimal (`guest/shared/pins.h`).
+    pub fn pins(&self) -> String {
+        let port = &self.devices[self.probes];
+        format!("{}@{:x}", port.part, port.base)
+    }
+
     /// Parses the text of a machine file. `file` is its name in messages.
     ///
     /// # Errors

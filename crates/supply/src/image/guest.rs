@@ -57,6 +57,9 @@ pub struct Workload {
 pub struct BuildSpec {
     /// C files in the folder of the `workload.toml`.
     pub sources: Vec<String>,
+    /// Files in `guest/shared` that the guest needs: headers, and C files that are compiled with its own.
+    #[serde(default)]
+    pub shared: Vec<String>,
     /// Libraries to link, as names after `-l`.
     #[serde(default)]
     pub libraries: Vec<String>,
@@ -82,6 +85,11 @@ fn read_all(dir: &Path) -> Result<BTreeMap<String, Workload>> {
         .collect()
 }
 
+/// Returns the folder with the headers that several guests include.
+pub fn shared() -> PathBuf {
+    paths::root().join("guest/shared")
+}
+
 fn read(dir: &Path) -> Result<Workload> {
     let path = dir.join("workload.toml");
     let mut workload: Workload = toml_file::read(&path)?;
@@ -93,11 +101,14 @@ fn read(dir: &Path) -> Result<Workload> {
         Some(build) => &build.sources,
         None => &[],
     };
-    for (key, names) in [("build.sources", sources), ("scripts", &workload.scripts)] {
-        for name in names {
-            if name.contains('/') || !dir.join(name).is_file() {
-                bail!("{}: {key}: no file {name} in this folder", shown(&path));
-            }
+    let headers = workload.build.iter().flat_map(|build| &build.shared);
+    let shared = shared();
+    let files = sources.iter().map(|name| ("build.sources", dir, name));
+    let files = files.chain(workload.scripts.iter().map(|name| ("scripts", dir, name)));
+    for (key, folder, name) in files.chain(headers.map(|name| ("build.shared", &*shared, name))) {
+        if name.contains('/') || !folder.join(name).is_file() {
+            let folder = shown(folder);
+            bail!("{}: {key}: no file {name} in {folder}", shown(&path));
         }
     }
     Ok(workload)
@@ -123,6 +134,10 @@ pub fn alone(name: &str) -> Result<PathBuf> {
     Ok(place.join(name))
 }
 
+fn contents(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("cannot read {}", shown(path)))
+}
+
 impl Workload {
     /// Returns whether, according to the key `among`, the root file system of these programs contains the guest.
     pub fn is_among(&self, programs: Programs) -> bool {
@@ -142,6 +157,9 @@ impl Workload {
                 inputs.add("more flags", format!("{flags:?} {forms:?}").as_bytes());
             }
             files.extend(&build.sources);
+            for name in &build.shared {
+                inputs.add(name, &contents(&shared().join(name))?);
+            }
         }
         for file in files {
             inputs.add(file, &self.file(file)?);
@@ -150,8 +168,7 @@ impl Workload {
     }
 
     fn file(&self, name: &str) -> Result<Vec<u8>> {
-        let path = self.dir.join(name);
-        fs::read(&path).with_context(|| format!("cannot read {}", shown(&path)))
+        contents(&self.dir.join(name))
     }
 
     /// Returns the guest's scripts: name and content.
@@ -189,7 +206,14 @@ impl Workload {
         compile.args(FLAGS);
         compile.current_dir(&self.dir).args(flags);
         compile.arg(format!("-ffile-prefix-map={}=.", self.dir.display()));
+        if !build.shared.is_empty() {
+            let folder = shared();
+            compile.arg(format!("-ffile-prefix-map={}=shared", folder.display()));
+            compile.arg("-I").arg(folder);
+        }
         compile.arg("-o").arg(program).args(&build.sources);
+        let shared_sources = build.shared.iter().filter(|name| name.ends_with(".c"));
+        compile.args(shared_sources.map(|name| shared().join(name)));
         let libraries = build.libraries.iter();
         compile.args(libraries.map(|library| format!("-l{library}")));
         output(&mut compile)?;
@@ -232,6 +256,10 @@ mod tests {
                 "build.sources",
             ),
             ("title='x'\n[build]\nsources=[]\n[call]\n", "build.sources"),
+            (
+                "title='x'\n[build]\nsources=['workload.toml']\nshared=['a.h']\n[call]\n",
+                "build.shared: no file a.h in guest/shared",
+            ),
             ("title='x'\nscripts=['a']\n[call]\n", "scripts"),
         ] {
             fs::write(&path, text).unwrap();

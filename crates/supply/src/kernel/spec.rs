@@ -102,7 +102,8 @@ pub struct Variant {
     /// Names of directories `../modules/<name>/`: out-of-tree modules.
     #[serde(default)]
     pub modules: Vec<String>,
-    /// The variant's device tree, if it differs from the device tree in `[build]`.
+    /// The variant's device tree, if it differs from the device tree in `[build]`. With `defconfig`, it has the form
+    /// `dts/FOLDER/NAME.dts`, and replaces Linux's device tree NAME, such as `microchip/at91sam9263ek`.
     #[serde(default)]
     pub dts: Option<String>,
     /// Number of lines that a complete build of the variant prints, if it differs from the number in `[build]`.
@@ -210,21 +211,34 @@ pub fn choose(linux: &Path, name: &str) -> Result<Chosen> {
 impl Chosen {
     /// Returns the variant's table in the file.
     pub fn variant(&self) -> &Variant {
-        let name = self.name.rsplit('/').next().unwrap_or_default();
-        &self.spec.variant[name.split(['@', '+']).next().unwrap_or_default()]
+        self.table(&self.name)
     }
 
     /// Returns the name of Linux's own configuration that the build uses, if it uses one.
     pub fn defconfig(&self) -> Option<&str> {
-        let name = self.built.rsplit('/').next().unwrap_or_default();
-        let name = name.split(['@', '+']).next().unwrap_or_default();
-        self.spec.variant[name].defconfig.as_deref()
+        self.built_variant().defconfig.as_deref()
+    }
+
+    /// Returns the table of the variant whose build is used.
+    fn built_variant(&self) -> &Variant {
+        self.table(&self.built)
+    }
+
+    fn table(&self, name: &str) -> &Variant {
+        let name = name.rsplit('/').next().unwrap_or_default();
+        &self.spec.variant[name.split(['@', '+']).next().unwrap_or_default()]
     }
 
     /// Returns the full name of another variant in this file.
     pub fn beside(&self, name: &str) -> String {
         let series = self.name.split('/').next().unwrap_or_default();
         format!("{series}/{name}")
+    }
+
+    /// Returns the tree of Linux that the variant's own device tree replaces: `microchip/at91sam9263ek.dtb`.
+    pub fn replaced_tree(&self) -> Option<PathBuf> {
+        self.defconfig()?;
+        replaced_tree(Path::new(self.built_variant().dts.as_ref()?))
     }
 
     fn set_options(&mut self, options: &[String]) -> Result<()> {
@@ -396,12 +410,22 @@ fn check_defconfig(spec: &Spec, name: &str) -> Result<()> {
              at91_dt_defconfig"
         );
     }
-    if variant.dts.is_some() {
-        bail!(
-            "variant.{name}.dts: a kernel with defconfig has Linux's own device trees: remove dts"
-        );
+    match &variant.dts {
+        Some(dts) if replaced_tree(Path::new(dts)).is_none() => bail!(
+            "variant.{name}.dts: \"{dts}\": a kernel with defconfig has Linux's own device trees; write \
+             dts/FOLDER/NAME.dts to replace the tree NAME, such as dts/latency/microchip/at91sam9263ek.dts"
+        ),
+        _ => Ok(()),
     }
-    Ok(())
+}
+
+/// Returns the tree of Linux that the source `dts/FOLDER/NAME.dts` replaces: `NAME.dtb`.
+fn replaced_tree(dts: &Path) -> Option<PathBuf> {
+    let below = dts.strip_prefix("dts").ok()?;
+    let mut parts = below.components();
+    parts.next()?;
+    let name = parts.as_path();
+    (name.extension()? == "dts").then(|| name.with_extension("dtb"))
 }
 
 /// Reads the fragments of a variant. Returns their text, and the symbols that they request. Kconfig takes the last of

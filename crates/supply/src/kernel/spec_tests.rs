@@ -134,6 +134,27 @@ fn a_variant_can_have_modules_and_a_device_tree_of_its_own() {
 }
 
 #[test]
+fn a_kernel_of_a_defconfig_can_replace_one_of_linux_own_device_trees() {
+    let replaced = |name: &str| choose(&linux(), name).unwrap().replaced_tree();
+    let tree = PathBuf::from("microchip/at91sam9263ek.dtb");
+    assert_eq!(replaced("6.12/at91-dt-latency"), Some(tree));
+    for name in ["6.12/at91-dt", "6.12/plain", "6.12/plain-latency"] {
+        assert_eq!(replaced(name), None, "{name}");
+    }
+    let mut spec = read(&linux().join("6.12/kernel.toml")).unwrap();
+    for dts in ["at91sam9263ek.dts", "dts/at91sam9263ek.dts", "dts/x/y.dtb"] {
+        spec.variant.get_mut("at91-dt-latency").unwrap().dts = Some(dts.to_string());
+        let error = check_defconfig(&spec, "at91-dt-latency")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("write dts/FOLDER/NAME.dts to replace"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn an_unknown_key_is_named_with_its_file() {
     let dir = std::env::temp_dir().join(format!("warmswitch-spec-{}", std::process::id()));
     fs::create_dir_all(dir.join("1.0")).unwrap();

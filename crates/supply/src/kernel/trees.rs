@@ -121,12 +121,24 @@ impl Build<'_> {
         output(&mut compile).map(drop)
     }
 
-    /// Compiles all device trees of Linux's own configuration.
+    /// Compiles all device trees of Linux's own configuration. The variant's own tree replaces one of them.
     pub(super) fn all_trees(&self, to: &Path) -> Result<()> {
         let jobs = format!("-j{}", self.jobs);
         logged(self.make().arg(jobs).arg("dtbs"), &self.log, |_| {})?;
         let arch = self.objects.join("arch").join(&self.chosen.spec.build.arch);
-        copy_trees(&arch.join("boot/dts"), to)
+        copy_trees(&arch.join("boot/dts"), to)?;
+        let Some(replaced) = self.chosen.replaced_tree() else {
+            return Ok(());
+        };
+        let place = to.join(&replaced);
+        if !place.is_file() {
+            let dts = shown(&self.chosen.dts);
+            let (replaced, name) = (shown(&replaced), &self.chosen.built);
+            bail!(
+                "{dts}: Linux's configuration has no device tree {replaced} to replace (kernel {name})"
+            );
+        }
+        self.device_tree(&place)
     }
 }
 

@@ -254,7 +254,8 @@ impl Experiment {
         }
         for quick in [false, true] {
             for point in self.points(quick, &[], None) {
-                self.command(&workload.call, &point)?;
+                // Every board has a port with pins. The check needs none in particular.
+                self.command(&workload.call, &point, "")?;
             }
         }
         Ok(())
@@ -319,8 +320,13 @@ impl Experiment {
     }
 
     /// Returns the command line that is typed on the board's console for `point`. `calls` maps each mode to the
-    /// workload's command line.
-    pub fn command(&self, calls: &BTreeMap<String, String>, point: &Point) -> Result<String> {
+    /// workload's command line. `pins` is the port whose pins instruments see ([`board::Peripherals::pins`]).
+    pub fn command(
+        &self,
+        calls: &BTreeMap<String, String>,
+        point: &Point,
+        pins: &str,
+    ) -> Result<String> {
         let mode = &point.mode;
         let Some(call) = calls.get(mode) else {
             let names: Vec<&String> = calls.keys().collect();
@@ -357,6 +363,7 @@ impl Experiment {
         let line = words.iter().fold(call.clone(), |line, (word, value)| {
             line.replace(word, &value.to_string())
         });
+        let line = line.replace("{pins}", pins);
         if line.contains('{') {
             bail!(
                 "workload {}, [call] {mode}: no axis for a word in braces: {line}",

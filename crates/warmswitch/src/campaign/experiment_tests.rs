@@ -79,22 +79,22 @@ fn layouts_of_the_code_are_points_of_one_place() {
 fn a_ring_gets_at_least_the_hops_asked_for() {
     let e = parsed(GOOD).unwrap();
     let points = e.points(false, &[], None);
-    let line = "x -s {size_kb} -n {rounds} -r {samples} {tasks}".to_string();
+    let line = "x -g {pins} -s {size_kb} -n {rounds} -r {samples} {tasks}".to_string();
     let calls: BTreeMap<String, String> = [
         ("process".to_string(), line.clone()),
         ("thread".to_string(), line + " {what}"),
     ]
     .into();
     assert_eq!(
-        e.command(&calls, &points[0]).unwrap(),
-        "x -s 0 -n 50 -r 11 2"
+        e.command(&calls, &points[0], "pl061@101e4000").unwrap(),
+        "x -g pl061@101e4000 -s 0 -n 50 -r 11 2"
     );
-    let error = e.command(&calls, &points[7]).unwrap_err().to_string();
+    let error = e.command(&calls, &points[7], "").unwrap_err().to_string();
     assert!(
         error.contains("-n 7") && error.contains("{what}"),
         "{error}"
     );
-    assert!(e.command(&BTreeMap::new(), &points[0]).is_err());
+    assert!(e.command(&BTreeMap::new(), &points[0], "").is_err());
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn an_axis_that_no_command_line_has_is_unknown() {
     let e = parsed(&GOOD.replacen("size_kb", "size_kB", 1)).unwrap();
     let calls = [("process".to_string(), "x {size_kb} {tasks}".to_string())];
     let error = e
-        .command(&calls.into(), &e.points(false, &[], None)[0])
+        .command(&calls.into(), &e.points(false, &[], None)[0], "")
         .unwrap_err()
         .to_string();
     let says = "has the word {size_kB}; did you mean \"size_kb\"?";

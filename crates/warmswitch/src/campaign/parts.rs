@@ -126,6 +126,7 @@ impl Parts {
         let kernel = &self.kernels[&point.built_kernel()];
         let record = &kernel.record;
         let recipe = Recipe::default();
+        let pins = self.specs[&point.board].0.peripherals.pins();
         let provenance = Provenance {
             board_hash: self.specs[&point.board].1.clone(),
             kernel_version: record.release.clone(),
@@ -136,7 +137,7 @@ impl Parts {
                 .hash
                 .clone(),
             simulator: SIMULATOR.to_string(),
-            command: e.command(&self.workload.call, &point)?,
+            command: e.command(&self.workload.call, &point, &pins)?,
             cmdline: recipe.command_line(&KernelFiles::from(kernel), &self.specs[&point.board].0),
             instruments: e.instruments.identity(&point)?,
             warmswitch: env!("CARGO_PKG_VERSION").to_string(),

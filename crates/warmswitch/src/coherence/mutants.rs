@@ -224,6 +224,13 @@ impl Tried {
         reports.find_map(|report| named(report, &is))
     }
 
+    /// Returns the function that last stored to a register of the report's device. It is a function of the device's
+    /// driver.
+    fn driver(&self, names: &Names) -> Option<String> {
+        let bell = self.report()?.trace.device.as_ref()?.bell.as_ref()?;
+        Some(names.function(bell.pc))
+    }
+
     /// Returns the reported kinds without duplicates.
     fn kinds(&self) -> Vec<&'static str> {
         let mut kinds: Vec<&str> = self.reports.iter().map(|r| r.kind.name()).collect();
@@ -314,7 +321,7 @@ fn named(report: &Report, is: &dyn Fn(u32) -> bool) -> Option<&'static str> {
 /// Returns a table with one row per mutant, and a summary line.
 pub fn table(tried: &[Tried], names: &Names) -> String {
     let mut table = Grid::new(
-        8,
+        9,
         [
             "mutant",
             "expected",
@@ -322,6 +329,7 @@ pub fn table(tried: &[Tried], names: &Names) -> String {
             "used by",
             "written by",
             "named as",
+            "driver",
             "reached",
             "verdict",
         ],
@@ -350,6 +358,7 @@ pub fn table(tried: &[Tried], names: &Names) -> String {
             t.report()
                 .map_or("", |_| t.named(names).unwrap_or("NOT"))
                 .to_string(),
+            t.driver(names).unwrap_or_default(),
             t.reached.to_string(),
             verdict,
         ]);
@@ -357,9 +366,14 @@ pub fn table(tried: &[Tried], names: &Names) -> String {
     let count = |v: Verdict| tried.iter().filter(|t| t.verdict() == v).count();
     let reported = tried.iter().filter(|t| t.report().is_some()).count();
     let named = tried.iter().filter(|t| t.named(names).is_some()).count();
+    let drivers = tried.iter().filter(|t| t.driver(names).is_some()).count();
+    let drivers = match drivers {
+        0 => String::new(),
+        _ => format!(", and a function of the device's driver of {drivers}"),
+    };
     format!(
         "{table}\n{} mutants: {} reported, {} reported as another kind, {} missed; {} survive as expected, {} \
-         reported unexpectedly; reports name the broken function of {named} of {reported} mutants",
+         reported unexpectedly; reports name the broken function of {named} of {reported} mutants{drivers}",
         tried.len(),
         count(Verdict::Found),
         count(Verdict::FoundAsOther),
@@ -367,12 +381,6 @@ pub fn table(tried: &[Tried], names: &Names) -> String {
         count(Verdict::Survived),
         count(Verdict::FoundAfterAll)
     )
-}
-
-/// Returns the function that last stored to a register of the report's device. It is a function of the device's driver.
-fn driver(report: &Report, names: &Names) -> Option<String> {
-    let bell = report.trace.device.as_ref()?.bell.as_ref()?;
-    Some(names.function(bell.pc))
 }
 
 fn shortened(text: &str) -> String {
@@ -396,7 +404,7 @@ pub fn json(tried: &[Tried], names: &Names) -> Value {
                 "used_by": t.report().map(|r| names.user_of(r)),
                 "written_by": t.report().map(|r| names.writer_of(r)),
                 "named_as": t.named(names),
-                "driver": t.report().and_then(|r| driver(r, names)),
+                "driver": t.driver(names),
                 "unnamed": t.mutant.unnamed,
                 "reached": t.reached,
                 "cycle": t.report().map(|r| r.context.cycle),

@@ -32,7 +32,7 @@ use session::instrument::{ANSWER, STIMULUS};
 pub const HELP: Help = Help {
     documents: "docs/use/INSTRUMENTS.md",
     examples: &[(
-        "scope --kernel plain-latency --hz 1000 --seconds 12 --svg screen.svg -- latency-under-load 10 1",
+        "scope --kernel plain-latency --hz 1000 --seconds 12 --svg screen.svg -- latency-under-load 10 1 pl061@101e4000",
         "pulses into a pin, and the latency of the answers under load",
     )],
 };

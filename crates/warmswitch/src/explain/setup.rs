@@ -136,8 +136,7 @@ mod tests {
     fn a_board_that_is_looked_at_is_the_same_wherever_it_stops() {
         // The command has pipes, interrupts, an idle core, and many tasks that exit. Exits matter because the ledger
         // reads the name of a task when the task exits.
-        let command =
-            "ls; cyclictest -l 20 -p 50 -q; lat_ctx -P -g -s 0 -n 50 2; hackbench -g 1 -l 1";
+        let command = "ls; cyclictest -l 20 -p 50 -q; lat_ctx -P -g pl061@101e4000 -s 0 -n 50 2; hackbench -g 1 -l 1";
         for (board, kernel) in [("sam9263", "plain"), ("omap1610", "fcse-guaranteed")] {
             let spec = boards::load(board).unwrap().0;
             let prepared = Recipe::of(kernel).prepare(&spec).unwrap();

@@ -52,7 +52,7 @@ fn a_scope_sees_generator_and_guest_and_two_runs_write_the_same_bytes() {
         "--depth",
         "100",
     ];
-    let guest = "lat_ctx -P -g -s 4 -n 20 -r 6 -l 1000 4";
+    let guest = "lat_ctx -P -g pl061@101e4000 -s 4 -n 20 -r 6 -l 1000 4";
     let (result, vcd) = scope(&options, guest);
     assert_eq!(result["pulses_sent"], 20 + 100);
     assert_eq!(result["triggers"], 6, "one a timed section");
@@ -123,7 +123,7 @@ fn the_latency_driver_answers_every_pulse_and_recovers_from_too_many() {
         "--seconds",
         "0.5",
     ];
-    let (result, _) = scope(&options, "latency-under-load 1.4 0");
+    let (result, _) = scope(&options, "latency-under-load 1.4 0 pl061@101e4000");
     let rate = |n: usize, key: &str| result["rates"][n][key].as_u64().expect("a number");
     for calm in [0, 2] {
         assert!(rate(calm, "pulses") > 50, "{result}");

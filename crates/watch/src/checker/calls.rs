@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The call tree of privileged code, derived from the order of instructions.
 //!
-//! A BL, or a BLX of a register, is a call if the core executes its target next. A call's frame ends when execution
+//! A BL, or a BLX of a register, is a call if the core executes its target next. So is a jump through a register or
+//! memory while LR holds the address after the jump: ARMv4T has no BLX and calls by MOV LR, PC and such a jump. A call's
+//! frame ends when execution
 //! reaches the return address with an equal stack pointer, or when the stack pointer rises above this value. A stack is
 //! identified by its 8 KB block, because Linux aligns stacks to 8 KB.
 //!
@@ -199,7 +201,8 @@ impl Calls {
             self.frames.pop();
         }
         let (back, from) = (self.next, self.next.wrapping_sub(4));
-        if self.next != 0 && pc < VECTORS && leads(self.word, from, pc) {
+        let is_call = leads(self.word, from, pc) || jumps(self.word) && registers[14] == back;
+        if self.next != 0 && pc < VECTORS && is_call {
             let caller = self.frames.last().map_or(0, |f| f.node);
             let node = self.child(caller, back);
             if self.frames.len() < DEPTH {
@@ -372,6 +375,14 @@ fn leads(word: u32, from: u32, to: u32) -> bool {
     let target = from.wrapping_add(8).wrapping_add(words << 2);
     let bl = word & 0x0f00_0000 == 0x0b00_0000;
     bl && target == to || word & 0x0fff_fff0 == 0x012f_ff30
+}
+
+/// Returns whether the instruction can jump to any address: BX of a register, MOV PC or LDR PC.
+fn jumps(word: u32) -> bool {
+    let bx = word & 0x0fff_fff0 == 0x012f_ff10;
+    let mov = word & 0x0fff_fff0 == 0x01a0_f000;
+    let ldr = word & 0x0c10_f000 == 0x0410_f000;
+    word >> 28 != 15 && (bx || mov || ldr)
 }
 
 /// Returns whether the arguments point into the page of an address, or describe a range around the address. A range is

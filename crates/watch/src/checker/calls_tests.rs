@@ -11,7 +11,12 @@ fn bl(from: u32, to: u32) -> u32 {
 
 /// Executes `word` at `pc` with a stack pointer, and returns the callers.
 fn at(calls: &mut Calls, pc: u32, sp: u32, word: u32) -> Vec<u32> {
+    with_lr(calls, pc, sp, 0, word)
+}
+
+fn with_lr(calls: &mut Calls, pc: u32, sp: u32, lr: u32, word: u32) -> Vec<u32> {
     let mut registers = [0; 16];
+    registers[14] = lr;
     registers[0] = pc;
     registers[13] = sp;
     let context = Context {
@@ -73,6 +78,25 @@ fn a_branch_is_no_call_and_no_return() {
         [F]
     );
     assert_eq!(at(&mut calls, G + 16, SP - 8, 0), [F]);
+}
+
+#[test]
+fn a_jump_with_the_address_behind_it_in_lr_is_a_call() {
+    // BX r3, MOV pc, r3, and LDR pc, [r3]: calls on ARMv4T.
+    for jump in [0xe12f_ff13, 0xe1a0_f003, 0xe593_f000] {
+        for (lr, callers) in [(G + 12, &[G + 8, F][..]), (F + 4, &[F]), (G + 8, &[F])] {
+            let mut calls = Calls::new();
+            at(&mut calls, F, SP, bl(F, G));
+            at(&mut calls, G, SP, 0);
+            with_lr(&mut calls, G + 8, SP - 8, lr, jump);
+            let found = with_lr(&mut calls, H, SP - 8, lr, 0);
+            assert_eq!(found, callers, "{jump:08x} with LR {lr:08x}");
+        }
+    }
+    // An instruction of a fault handler's return, LDM with PC, is no call.
+    let mut calls = Calls::new();
+    with_lr(&mut calls, G, SP, G + 4, 0xe8bd_8010);
+    assert_eq!(with_lr(&mut calls, H, SP, G + 4, 0), [0; 0]);
 }
 
 #[test]

@@ -404,7 +404,8 @@ fn warn_of_pin(ring: &Ring, warnings: &mut Warnings) {
     let Ring { run, guest } = ring;
     let hops = guest.hops(run.ring.sections);
     if hops == 0 {
-        let text = "pin 0 has no edges, so there are no counters: give lat_ctx the option `-g`";
+        let text =
+            "pin 0 has no edges, so there are no counters: give lat_ctx the option `-g PORT`";
         return warnings.at(run.point.label(), text);
     }
     let pin_ns = run.ring.cycles as f64 / hops as f64 * 1e9 / run.cpu_hz as f64;

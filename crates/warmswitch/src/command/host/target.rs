@@ -176,7 +176,9 @@ mod tests {
         let booted = Session::boot(&board, 1, &boot).expect("it boots");
         let ns = 1e9 / board.cpu_hz as f64;
         for form in ["-P", "-T"] {
-            let command = format!("warmswitch-target run lat_ctx -g {form} -s 4 -n 100 -r 5 2");
+            let command = format!(
+                "warmswitch-target run lat_ctx -g pl061@101e4000 {form} -s 4 -n 100 -r 5 2"
+            );
             let measured = booted.clone().run_guest(&command, 20.0).expect("it runs");
             let console = String::from_utf8_lossy(&measured.console).into_owned();
             let printed = host::read::printed("lat_ctx", &console).expect("its line");
