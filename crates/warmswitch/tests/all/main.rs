@@ -8,6 +8,8 @@ mod browser;
 mod campaign;
 mod card;
 mod chaos;
+#[cfg(feature = "every-kernel")]
+mod chip;
 mod coherence;
 mod commands;
 mod cores;
