@@ -31,7 +31,7 @@ const LISTS: [(&str, &str); 5] = [
 /// shorter, its limit must be lowered, or the file must leave the list.
 const LONG_FILES: [(&str, usize, &str); 2] = [
     ("crates/arm/src/isa/thumb.rs", 503, "the rows of Thumb"),
-    ("docs/change/FORMAT.md", 580, "the reference of all files"),
+    ("docs/change/FORMAT.md", 581, "the reference of all files"),
 ];
 /// Number of lines by which a file of [`LONG_FILES`] may be below its limit.
 const SLACK: usize = 20;

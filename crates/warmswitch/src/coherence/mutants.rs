@@ -318,51 +318,58 @@ fn named(report: &Report, is: &dyn Fn(u32) -> bool) -> Option<&'static str> {
         .find_map(|(role, found)| found.then_some(role))
 }
 
+/// Headings of the table of mutants.
+const HEADINGS: [&str; 9] = [
+    "mutant",
+    "expected",
+    "reported",
+    "used by",
+    "written by",
+    "named as",
+    "driver",
+    "reached",
+    "verdict",
+];
+
 /// Returns a table with one row per mutant, and a summary line.
 pub fn table(tried: &[Tried], names: &Names) -> String {
-    let mut table = Grid::new(
-        9,
-        [
-            "mutant",
-            "expected",
-            "reported",
-            "used by",
-            "written by",
-            "named as",
-            "driver",
-            "reached",
-            "verdict",
-        ],
-    );
+    let mut table = Grid::new(HEADINGS.len(), HEADINGS);
     for t in tried {
-        let (access, writer) = t
-            .report()
-            .map_or_else(Default::default, |r| (names.user_of(r), names.writer_of(r)));
-        let verdict = match t.verdict() {
-            Verdict::Survived => {
-                let reason = t.why_it_survives().unwrap_or_default();
-                match t.ended_words().as_str() {
-                    "the test passed" => format!("survives: {}", shortened(reason)),
-                    ended => format!("survives, but {ended}: {}", shortened(reason)),
-                }
-            }
-            Verdict::Missed => format!("MISSED: {}", t.ended_words()),
-            other => other.words().to_string(),
-        };
-        table.add_row([
-            t.mutant.name.clone(),
-            report_kind(t.mutant.expect).name().to_string(),
-            t.kinds().join(", "),
-            access,
-            writer,
-            t.report()
-                .map_or("", |_| t.named(names).unwrap_or("NOT"))
-                .to_string(),
-            t.driver(names).unwrap_or_default(),
-            t.reached.to_string(),
-            verdict,
-        ]);
+        table.add_row(row(t, names));
     }
+    format!("{table}\n{}", summary(tried, names))
+}
+
+fn row(t: &Tried, names: &Names) -> [String; 9] {
+    let (access, writer) = t
+        .report()
+        .map_or_else(Default::default, |r| (names.user_of(r), names.writer_of(r)));
+    let verdict = match t.verdict() {
+        Verdict::Survived => {
+            let reason = t.why_it_survives().unwrap_or_default();
+            match t.ended_words().as_str() {
+                "the test passed" => format!("survives: {}", shortened(reason)),
+                ended => format!("survives, but {ended}: {}", shortened(reason)),
+            }
+        }
+        Verdict::Missed => format!("MISSED: {}", t.ended_words()),
+        other => other.words().to_string(),
+    };
+    let named = t.report().map(|_| t.named(names).unwrap_or("NOT"));
+    [
+        t.mutant.name.clone(),
+        report_kind(t.mutant.expect).name().to_string(),
+        t.kinds().join(", "),
+        access,
+        writer,
+        named.unwrap_or_default().to_string(),
+        t.driver(names).unwrap_or_default(),
+        t.reached.to_string(),
+        verdict,
+    ]
+}
+
+fn summary(tried: &[Tried], names: &Names) -> String {
     let count = |v: Verdict| tried.iter().filter(|t| t.verdict() == v).count();
     let reported = tried.iter().filter(|t| t.report().is_some()).count();
     let named = tried.iter().filter(|t| t.named(names).is_some()).count();
@@ -372,8 +379,8 @@ pub fn table(tried: &[Tried], names: &Names) -> String {
         _ => format!(", and a function of the device's driver of {drivers}"),
     };
     format!(
-        "{table}\n{} mutants: {} reported, {} reported as another kind, {} missed; {} survive as expected, {} \
-         reported unexpectedly; reports name the broken function of {named} of {reported} mutants{drivers}",
+        "{} mutants: {} reported, {} reported as another kind, {} missed; {} survive as expected, {} reported \
+         unexpectedly; reports name the broken function of {named} of {reported} mutants{drivers}",
         tried.len(),
         count(Verdict::Found),
         count(Verdict::FoundAsOther),
