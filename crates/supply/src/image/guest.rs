@@ -258,7 +258,7 @@ mod tests {
             ("title='x'\n[build]\nsources=[]\n[call]\n", "build.sources"),
             (
                 "title='x'\n[build]\nsources=['workload.toml']\nshared=['a.h']\n[call]\n",
-                "build.shared: no file a.h in guest/shared",
+                "build.shared: no file a.h in",
             ),
             ("title='x'\nscripts=['a']\n[call]\n", "scripts"),
         ] {
