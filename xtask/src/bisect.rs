@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask bisect-demo [DIR]`: checks that `git bisect run warmswitch coherence` finds a planted bug.
 //!
-//! Makes a git repository of the kernel's source with nine commits. One commit removes a cache flush. git searches for
-//! this commit with kernels that are built from a user's `.config`. The check fails if git finds another commit. The
-//! first kernel takes some minutes. The next kernels recompile little. Deletes DIR first. Needs 1.5 GB.
+//! Makes two git repositories of the kernel's source ([`DEMOS`]). In one, a commit removes a cache flush of memory
+//! management; the configuration is ours. In the other, a commit breaks the DMA of a driver; the configuration is Linux's
+//! own `at91_dt_defconfig`, on the whole chip `sam9263-ek`. git searches for these commits with kernels that are built
+//! from a user's `.config`. The check fails if git finds another commit. The first kernel of each repository takes some
+//! minutes. The next kernels recompile little. `cargo xtask bisect-demo memory` and `... driver` make one of them. Deletes
+//! DIR first. Needs 6 GB.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,11 +19,44 @@ use crate::{cargo, must, root};
 /// A commit: its subject, its file, the text to replace, and the replacement.
 type Change = (&'static str, &'static str, &'static str, &'static str);
 
-/// Subject of the commit with the bug.
-const BUG: &str = "mm: filemap: flush a written folio once";
+/// A repository with a planted bug.
+struct Demo {
+    name: &'static str,
+    /// The named kernel that gives the configuration.
+    kernel: &'static str,
+    /// Subject of the commit with the bug.
+    bug: &'static str,
+    /// The commits. All commits except one change only comments or messages.
+    series: &'static [Change],
+    /// Options of `coherence`.
+    options: &'static [&'static str],
+    /// The test that reaches the bug.
+    test: &'static [&'static str],
+}
 
-/// The commits. All commits except one change only comments or messages.
-const SERIES: [Change; 9] = [
+const DEMOS: [Demo; 2] = [
+    Demo {
+        name: "memory",
+        kernel: "6.12/plain",
+        bug: FLUSHED_ONCE,
+        series: &MEMORY,
+        options: &[],
+        test: &["mm_suite", "--only", "shared_and_write"],
+    },
+    Demo {
+        name: "driver",
+        kernel: "6.12/at91-dt",
+        bug: MAPPED_ALIKE,
+        series: &DRIVER,
+        options: &["--board", "sam9263-ek"],
+        test: &["dma_suite", "--only", "flash_turns"],
+    },
+];
+
+const FLUSHED_ONCE: &str = "mm: filemap: flush a written folio once";
+const MAPPED_ALIKE: &str = "spi: atmel: map both buffers alike";
+
+const MEMORY: [Change; 9] = [
     (
         "pipe: say what the default size is",
         "fs/pipe.c",
@@ -47,7 +83,7 @@ const SERIES: [Change; 9] = [
         "\tpr_alert(\"Unhandled memory fault: %s (0x%03x) at 0x%08lx\\n\",\n",
     ),
     (
-        BUG,
+        FLUSHED_ONCE,
         "mm/filemap.c",
         "\t\tif (mapping_writably_mapped(mapping))\n\t\t\tflush_dcache_folio(folio);\n\n\
          \t\tcopied = copy_folio",
@@ -81,34 +117,88 @@ const SERIES: [Change; 9] = [
     ),
 ];
 
-/// The test of the memory suite that reaches the bug.
-const TEST: [&str; 3] = ["mm_suite", "--only", "shared_and_write"];
+const DRIVER: [Change; 6] = [
+    (
+        "mtd: dataflash: say what the status is",
+        "drivers/mtd/devices/mtd_dataflash.c",
+        "/* reads can bypass the buffers */\n",
+        "/* Reads can bypass the buffers. */\n",
+    ),
+    (
+        "spi: atmel: begin a comment with a capital",
+        "drivers/spi/spi-atmel.c",
+        "\t\t/* tx_buf is a const void* where we need a void * for the dma\n",
+        "\t\t/* Tx_buf is a const void* where we need a void * for the dma\n",
+    ),
+    (
+        MAPPED_ALIKE,
+        "drivers/spi/spi-atmel.c",
+        "\t\t\t\txfer->rx_buf, xfer->len,\n\t\t\t\tDMA_FROM_DEVICE);\n\
+         \t\tif (dma_mapping_error(dev, xfer->rx_dma)) {\n",
+        "\t\t\t\txfer->rx_buf, xfer->len,\n\t\t\t\tDMA_TO_DEVICE);\n\
+         \t\tif (dma_mapping_error(dev, xfer->rx_dma)) {\n",
+    ),
+    (
+        "tty: atmel: say what is sent",
+        "drivers/tty/serial/atmel_serial.c",
+        "static void atmel_tx_pdc(struct uart_port *port)\n",
+        "/* Sends what is in the ring. */\nstatic void atmel_tx_pdc(struct uart_port *port)\n",
+    ),
+    (
+        "net: macb: say what opens",
+        "drivers/net/ethernet/cadence/macb_main.c",
+        "static int macb_open(struct net_device *dev)\n",
+        "/* The interface goes up. */\nstatic int macb_open(struct net_device *dev)\n",
+    ),
+    (
+        "mm: mprotect: comment on the flush",
+        "mm/mprotect.c",
+        "\tBUG_ON(addr >= end);\n",
+        "\t/* An empty range is a mistake of the caller. */\n\tBUG_ON(addr >= end);\n",
+    ),
+];
 
-/// Makes the repository, bisects it and checks the result.
+/// Makes the repositories, bisects them and checks the results.
 pub fn run(arguments: &[String]) -> Result<ExitCode> {
-    let dir = made_anew("bisect-demo", arguments)?;
+    let named = |demo: &&Demo| arguments.first().is_some_and(|name| name == demo.name);
+    let (demos, rest): (Vec<&Demo>, _) = match DEMOS.iter().find(named) {
+        Some(demo) => (vec![demo], &arguments[1..]),
+        None => (DEMOS.iter().collect(), arguments),
+    };
+    let dir = made_anew("bisect-demo", rest)?;
     let program = program(&dir)?;
-    // Building a kernel puts the kernel's source into the cache.
-    let config = own_config(&program, &dir)?;
-    let tree = Tree(dir.join("linux"));
-    tree.fill(&source()?)?;
-    let first = tree.git(&["rev-parse", "HEAD"])?;
-    for change in SERIES {
-        tree.commit(change)?;
+    for demo in demos {
+        demo.run(&program, &dir.join(demo.name))?;
     }
-    tree.git(&["bisect", "start", "HEAD", first.trim()])?;
-    let mut bisect = tree.command(&["bisect", "run"]);
-    bisect.arg(&program);
-    bisect.args(["coherence", "--bisect", "--linux", ".", "--config"]);
-    bisect.arg(&config).arg("--");
-    must(bisect.args(TEST))?;
-    let found = tree.git(&["log", "-1", "--format=%s", "refs/bisect/bad"])?;
-    if found.trim() != BUG {
-        bail!("git bisect found \"{}\", not \"{BUG}\"", found.trim());
-    }
-    println!("{}", tree.git(&["bisect", "log"])?);
-    println!("found: {BUG}");
     Ok(ExitCode::SUCCESS)
+}
+
+impl Demo {
+    fn run(&self, program: &Path, dir: &Path) -> Result<()> {
+        fs::create_dir(dir).with_context(|| dir.display().to_string())?;
+        // Building a kernel puts Debian's package into the cache.
+        let config = own_config(program, self.kernel, dir)?;
+        let tree = Tree(unpack(dir)?);
+        tree.begin()?;
+        let first = tree.git(&["rev-parse", "HEAD"])?;
+        for change in self.series {
+            tree.commit(*change)?;
+        }
+        tree.git(&["bisect", "start", "HEAD", first.trim()])?;
+        let mut bisect = tree.command(&["bisect", "run"]);
+        bisect.arg(program);
+        bisect.args(["coherence", "--bisect", "--linux", ".", "--config"]);
+        bisect.arg(&config).args(self.options).arg("--");
+        must(bisect.args(self.test))?;
+        let found = tree.git(&["log", "-1", "--format=%s", "refs/bisect/bad"])?;
+        let (found, bug) = (found.trim(), self.bug);
+        if found != bug {
+            bail!("git bisect found \"{found}\", not \"{bug}\"");
+        }
+        println!("{}", tree.git(&["bisect", "log"])?);
+        println!("{}: found: {bug}", self.name);
+        Ok(())
+    }
 }
 
 /// Makes an empty directory. `arguments` may contain its path. Otherwise, the path is `target/NAME`.
@@ -134,10 +224,10 @@ pub fn program(dir: &Path) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Writes a user's configuration. It is the plain kernel's configuration with another `LOCALVERSION`.
-fn own_config(program: &Path, dir: &Path) -> Result<PathBuf> {
+/// Writes a user's configuration. It is a named kernel's configuration with another `LOCALVERSION`.
+fn own_config(program: &Path, kernel: &str, dir: &Path) -> Result<PathBuf> {
     let built = Command::new(program)
-        .args(["kernel", "build", "6.12/plain", "--json"])
+        .args(["kernel", "build", kernel, "--json"])
         .stderr(std::process::Stdio::inherit())
         .output()?;
     let built: serde_json::Value = serde_json::from_slice(&built.stdout)?;
@@ -163,19 +253,18 @@ pub fn cache() -> Result<PathBuf> {
         .context("no directory for the cache: set WARMSWITCH_CACHE or HOME")
 }
 
-/// Returns the kernel's source in the cache.
-fn source() -> Result<PathBuf> {
-    let dir = cache()?.join("source");
-    let entries = fs::read_dir(&dir).with_context(|| format!("cannot read {}", dir.display()))?;
-    let mut trees: Vec<PathBuf> = entries
+/// Unpacks the kernel's source from Debian's package in the cache. Returns its directory below `dir`.
+pub fn unpack(dir: &Path) -> Result<PathBuf> {
+    let packages = cache()?.join("packages/amd64");
+    let entries = fs::read_dir(&packages).with_context(|| packages.display().to_string())?;
+    let package = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.join("mm/filemap.c").is_file())
-        .filter(|path| path.to_string_lossy().contains("linux-source-6.12"))
-        .collect();
-    trees.sort();
-    trees
-        .pop()
-        .with_context(|| format!("no source of linux-source-6.12 in {}", dir.display()))
+        .find(|path| path.to_string_lossy().contains("linux-source-6.12"))
+        .with_context(|| format!("no package linux-source-6.12 in {}", packages.display()))?;
+    must(Command::new("dpkg-deb").arg("-x").arg(&package).arg(dir))?;
+    let tar = dir.join("usr/src/linux-source-6.12.tar.xz");
+    must(Command::new("tar").arg("xJf").arg(&tar).arg("-C").arg(dir))?;
+    Ok(dir.join("linux-source-6.12"))
 }
 
 /// A git repository of the kernel's source.
@@ -200,9 +289,8 @@ impl Tree {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Copies the source and makes the first commit.
-    fn fill(&self, source: &Path) -> Result<()> {
-        must(Command::new("cp").arg("-a").arg(source).arg(&self.0))?;
+    /// Makes the first commit.
+    fn begin(&self) -> Result<()> {
         self.git(&["init", "--quiet", "--initial-branch=main"])?;
         self.git(&["add", "--all", "--force"])?;
         self.git(&["commit", "--quiet", "--message=Debian's 6.12"])?;

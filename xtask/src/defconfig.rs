@@ -9,14 +9,14 @@
 //! and which of the enabled nodes have none. Deletes DIR first. Needs 4 GB.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::bisect::{cache, made_anew, program};
+use crate::bisect::{made_anew, program, unpack};
 use crate::must;
 
 /// Commands that print the guest's clock before and after ten seconds of sleep.
@@ -103,10 +103,10 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     let program = program(&dir)?;
     // Building a kernel puts the source package into the cache.
     must(Command::new(&program).args(["kernel", "build", "6.12/plain"]))?;
-    unpack(&dir)?;
+    let source = unpack(&dir)?;
     for demo in &DEMOS {
         let built = match demo.kernel {
-            Kernel::Made(defconfig) => made(defconfig, &dir)?,
+            Kernel::Made(defconfig) => made(defconfig, &source, &dir)?,
             Kernel::Named(name) => named(name, &program)?,
         };
         let built = Built {
@@ -223,27 +223,14 @@ fn listed(text: &str, bound: &BTreeMap<&str, &str>) -> String {
     )
 }
 
-/// Unpacks the source of Debian's package into `dir`.
-fn unpack(dir: &Path) -> Result<()> {
-    let packages = cache()?.join("packages/amd64");
-    let entries = fs::read_dir(&packages).with_context(|| packages.display().to_string())?;
-    let package = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .find(|path| path.to_string_lossy().contains("linux-source-6.12"))
-        .with_context(|| format!("no package linux-source-6.12 in {}", packages.display()))?;
-    must(Command::new("dpkg-deb").arg("-x").arg(&package).arg(dir))?;
-    let tar = dir.join("usr/src/linux-source-6.12.tar.xz");
-    must(Command::new("tar").arg("xJf").arg(&tar).arg("-C").arg(dir))
-}
-
 /// Builds one of Linux's own configurations. `dtb` of the result is the folder of the device trees.
-fn made(defconfig: &str, dir: &Path) -> Result<Built> {
+fn made(defconfig: &str, source: &Path, dir: &Path) -> Result<Built> {
     let objects = dir.join(defconfig);
     let log_path = dir.join(format!("{defconfig}.log"));
     let log = File::create(&log_path)?;
     let make = |targets: &[&str]| {
         let mut make = Command::new("make");
-        make.arg("-C").arg(dir.join("linux-source-6.12"));
+        make.arg("-C").arg(source);
         make.arg(format!("O={}", objects.display()));
         make.args(["ARCH=arm", "CROSS_COMPILE=arm-linux-gnueabi-"]);
         make.arg("CC=ccache arm-linux-gnueabi-gcc").args(targets);
