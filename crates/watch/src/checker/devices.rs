@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The devices of the board that are bus masters: their names, and the last store to the registers of each.
+//! The devices of the board that are bus masters: their names, and the last stores to the registers of each.
 //!
 //! A device that moves data was started by a store to its registers, but the device says nothing of this store. The last
 //! store before the transfer is the nearest answer. It may be a later store, such as one that masks an interrupt.
+
+use std::collections::VecDeque;
 
 use super::report::Moment;
 use super::shadow::{Path, Writer};
@@ -17,11 +19,14 @@ pub struct BusMaster {
     pub name: String,
     /// What the transfer was for.
     pub purpose: Purpose,
-    /// The last store to the device's registers.
+    /// The last store to the device's registers before the transfer.
     pub bell: Option<Moment>,
 }
 
-/// The last store to a device's registers.
+/// Number of stores kept for each device. A report usually follows soon after the transfer.
+const KEPT: usize = 1024;
+
+/// A store to a device's registers.
 #[derive(Clone, Copy)]
 pub(super) struct Bell {
     pub cycle: u64,
@@ -34,14 +39,14 @@ pub(super) struct Bell {
 #[derive(Clone, Default)]
 pub(super) struct Devices {
     names: Vec<String>,
-    bells: Vec<Option<Bell>>,
+    bells: Vec<VecDeque<Bell>>,
 }
 
 impl Devices {
     pub fn new(bus: &SystemBus) -> Devices {
         let names: Vec<String> = bus.device_names().map(str::to_owned).collect();
         Devices {
-            bells: vec![None; names.len()],
+            bells: vec![VecDeque::new(); names.len()],
             names,
         }
     }
@@ -57,8 +62,11 @@ impl Devices {
     #[cold]
     fn rung(&mut self, bus: &SystemBus, context: &Context, pa: Pa, node: u32) {
         let device = bus.device_at(pa.0);
-        if let Some(bell) = device.and_then(|device| self.bells.get_mut(device)) {
-            *bell = Some(Bell {
+        if let Some(bells) = device.and_then(|device| self.bells.get_mut(device)) {
+            if bells.len() == KEPT {
+                bells.pop_front();
+            }
+            bells.push_back(Bell {
                 cycle: context.cycle,
                 pc: context.pc,
                 node,
@@ -73,9 +81,11 @@ impl Devices {
             .unwrap_or_else(|| format!("bus master {master}"))
     }
 
-    /// Returns the last store to the registers of a bus master.
-    pub fn bell(&self, master: u32) -> Option<Bell> {
-        self.bells.get(master as usize).copied().flatten()
+    /// Returns the last store to the registers of a bus master up to a cycle, if it is still kept.
+    pub fn bell(&self, master: u32, cycle: u64) -> Option<Bell> {
+        let bells = self.bells.get(master as usize)?;
+        let after = bells.partition_point(|bell| bell.cycle <= cycle);
+        bells.get(after.checked_sub(1)?).copied()
     }
 }
 

@@ -59,11 +59,15 @@ impl Checker {
 
     /// Returns the bus master that read old data or wrote the newest data.
     fn device(&self, report: &Report) -> Option<BusMaster> {
-        let (master, purpose) = match report.access {
-            Access::Dma { master, purpose } => (master, purpose),
-            _ => (report.writer.master()?, Purpose::Unknown),
+        let (master, purpose, moved) = match report.access {
+            Access::Dma { master, purpose } => (master, purpose, u64::MAX),
+            _ => (
+                report.writer.master()?,
+                Purpose::Unknown,
+                report.writer.cycle,
+            ),
         };
-        let bell = self.devices.bell(master).map(|bell| Moment {
+        let bell = self.devices.bell(master, moved).map(|bell| Moment {
             cycle: bell.cycle,
             pc: bell.pc,
             callers: self.calls.callers(bell.node),
@@ -71,9 +75,7 @@ impl Checker {
         Some(BusMaster {
             name: self.devices.name(master),
             purpose,
-            // A store after the write of the newest data did not start it.
-            bell: bell
-                .filter(|bell| bell.cycle <= report.writer.cycle || !report.access.is_by_core()),
+            bell,
         })
     }
 
