@@ -55,40 +55,42 @@ struct Demo {
     kernel: Kernel,
     dtb: &'static str,
     board: &'static str,
-    tty: &'static str,
+    /// Words of the command line that name the console.
+    console: &'static str,
 }
 
-const fn chip(kernel: &'static str, dtb: &'static str, board: &'static str) -> Demo {
+const fn at91_dt(dtb: &'static str, board: &'static str) -> Demo {
     Demo {
-        kernel: Kernel::Named(kernel),
+        kernel: Kernel::Named("6.12/at91-dt"),
         dtb,
         board,
-        tty: "ttyS0",
+        console: "console=ttyS0,115200",
     }
 }
 
-const DEMOS: [Demo; 8] = [
+const fn multi_v5(dtb: &'static str, board: &'static str) -> Demo {
+    Demo {
+        kernel: Kernel::Named("6.12/multi-v5"),
+        dtb,
+        board,
+        // The configuration names the serial lines so. A root file system in a tmpfs could have half of the memory.
+        console: "console=ttyAT0,115200 rootfstype=ramfs",
+    }
+}
+
+const DEMOS: [Demo; 7] = [
     Demo {
         kernel: Kernel::Made("versatile_defconfig"),
         dtb: "arm/versatile-pb.dtb",
         board: "sam9263",
-        tty: "ttyAMA0",
+        console: "console=ttyAMA0,115200",
     },
-    chip("6.12/at91-dt", "microchip/at91sam9263ek.dtb", "sam9263-ek"),
-    chip("6.12/at91-dt", "microchip/at91sam9g20ek.dtb", "sam9g20-ek"),
-    chip(
-        "6.12/at91-dt",
-        "microchip/at91rm9200ek.dtb",
-        "at91rm9200-ek",
-    ),
-    chip("6.12/at91-dt", "microchip/at91-sam9x60ek.dtb", "sam9x60-ek"),
-    chip("6.12/multi-v5", "microchip/at91sam9263ek.dtb", "sam9263-ek"),
-    chip("6.12/multi-v5", "microchip/at91sam9g20ek.dtb", "sam9g20-ek"),
-    chip(
-        "6.12/multi-v5",
-        "microchip/at91-sam9x60ek.dtb",
-        "sam9x60-ek",
-    ),
+    at91_dt("microchip/at91sam9263ek.dtb", "sam9263-ek"),
+    at91_dt("microchip/at91sam9g20ek.dtb", "sam9g20-ek"),
+    at91_dt("microchip/at91rm9200ek.dtb", "at91rm9200-ek"),
+    at91_dt("microchip/at91-sam9x60ek.dtb", "sam9x60-ek"),
+    multi_v5("microchip/at91sam9263ek.dtb", "sam9263-ek"),
+    multi_v5("microchip/at91sam9g20ek.dtb", "sam9g20-ek"),
 ];
 
 /// A built kernel and its device tree.
@@ -134,7 +136,7 @@ fn show(demo: &Demo, program: &Path, built: &Built) -> Result<()> {
         .arg(&built.zimage)
         .arg("--dtb")
         .arg(&built.dtb)
-        .args(["--", &format!("console={},115200", demo.tty)])
+        .args(["--", demo.console])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
@@ -174,7 +176,7 @@ fn drivers(demo: &Demo, program: &Path, built: &Built) -> Result<String> {
         .arg(&built.zimage)
         .arg("--dtb")
         .arg(&built.dtb)
-        .args(["--", NODES])
+        .args(["--append", demo.console, "--", NODES])
         .output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);

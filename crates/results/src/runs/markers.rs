@@ -143,7 +143,9 @@ pub fn last_words(console: &[u8]) -> String {
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<&str> = text.trim_end().lines().map(str::trim_end).collect();
     if lines.is_empty() {
-        return "\n  the console is empty".into();
+        return "\n  the console is empty\n  help: the kernel may give its serial line another name: --append console=ttyAT0,115200 \
+                (CONFIG_SERIAL_ATMEL_TTYAT)"
+            .into();
     }
     let from = lines.len().saturating_sub(LAST_LINES);
     let line_with = |text| lines[..from].iter().rfind(|line| line.contains(text));
