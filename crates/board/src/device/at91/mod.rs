@@ -8,6 +8,7 @@ mod emac;
 mod emac_fetch;
 mod emac_queue;
 mod emac_statistics;
+mod lcdc;
 mod mci;
 mod pdc;
 mod pio;
@@ -29,6 +30,7 @@ use super::parts::{Params, Part, part};
 use crate::device::Device;
 use aic::Aic;
 use control::{Control, Unit};
+use lcdc::Lcdc;
 use mci::Mci;
 use pio::Pio;
 use pit::Pit;
@@ -113,6 +115,7 @@ pub(super) static PARTS: &[Part] = &[
     part("at91_dbgu", &["boot_baud", "version", "cidr", "exid"], dbgu),
     part("at91_emac", &["fetch", "mac", "phy", "rm9200"], |p| Box::new(emac::Emac::new(p))),
     part("at91_gpbr", &[], |_| Box::new(Storage::new("at91_gpbr", 0x50, &[]))),
+    part("at91_lcdc", &[], |p| Box::new(Lcdc::new(p.clock(MCK_HZ)))),
     part("at91_matrix", &["ebicsa", "ebi0csa", "ebi1csa"], matrix),
     part("at91_mc", &[], |_| Box::new(Storage::new("at91_mc", 0x100, &[]))),
     part("at91_mci", &["version", "slot"], mci),
