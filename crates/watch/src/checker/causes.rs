@@ -143,7 +143,8 @@ impl Checker {
 
     /// Hashes the facts that distinguish reports of one pair of instructions. These facts are the callers and
     /// circumstances that suppressions ask for. For a read by a bus master, the bus master and the writer's caller are
-    /// also such facts. Returns 0 if there are no such facts.
+    /// also such facts. For data that a bus master wrote, the bus master is such a fact, because no instruction wrote
+    /// the data. Returns 0 if there are no such facts.
     pub(super) fn among(&self, met: &Difference<'_>) -> Among {
         let told_apart = self.causes.are_told_apart();
         let written = || self.calls.callers(met.writer.node);
@@ -155,11 +156,12 @@ impl Checker {
             }
             false => 0,
         };
-        let Access::Dma { master, .. } = met.access else {
-            return asked_for;
-        };
         let mut hash = Fnv(asked_for);
-        (master, written().first()).hash(&mut hash);
+        match (met.access, met.writer.master()) {
+            (Access::Dma { master, .. }, _) => (master, written().first()).hash(&mut hash),
+            (_, Some(master)) => master.hash(&mut hash),
+            _ => {}
+        }
         hash.finish()
     }
 }
