@@ -7,6 +7,7 @@ use super::circumstances::{Circumstances, Difference};
 use super::diagnosis;
 use super::report::{Access, Cause, Pair, Report, pair};
 use super::shadow::Path;
+use core::mem::discriminant;
 use std::collections::BTreeMap;
 use std::hash::{Hash as _, Hasher};
 use std::ops::Range;
@@ -142,8 +143,8 @@ impl Checker {
     }
 
     /// Hashes the facts that distinguish reports of one pair of instructions. These facts are the callers and
-    /// circumstances that suppressions ask for. For a read by a bus master, the bus master and the writer's caller are
-    /// also such facts. For data that a bus master wrote, the bus master is such a fact, because no instruction wrote
+    /// circumstances that suppressions ask for. For a read by a bus master, the bus master, the kind of the purpose and
+    /// the writer's caller are also such facts. For data that a bus master wrote, the bus master is such a fact, because no instruction wrote
     /// the data. Returns 0 if there are no such facts.
     pub(super) fn among(&self, met: &Difference<'_>) -> Among {
         let told_apart = self.causes.are_told_apart();
@@ -158,7 +159,9 @@ impl Checker {
         };
         let mut hash = Fnv(asked_for);
         match (met.access, met.writer.master()) {
-            (Access::Dma { master, .. }, _) => (master, written().first()).hash(&mut hash),
+            (Access::Dma { master, purpose }, _) => {
+                (master, discriminant(&purpose), written().first()).hash(&mut hash);
+            }
             (_, Some(master)) => master.hash(&mut hash),
             _ => {}
         }
