@@ -317,11 +317,11 @@ pub fn distinctions(all: &[Suppression], names: &Names) -> Distinctions {
         asked_for.flat_map(|name| names.ranges(&name)).collect()
     };
     Distinctions {
-        callers: ranges(&|s| {
-            let copies = s.access.iter().chain(&s.writer).any(|f| f == COPY_TO_USER);
-            let copy = copies.then(|| COPY_BY_MEMCPY.to_string());
-            let named = [&s.used_in[..], &s.called_by, &s.running].concat();
-            named.into_iter().chain(copy).collect()
+        callers: ranges(&|s| [&s.used_in[..], &s.called_by, &s.running].concat()),
+        direct_callers: ranges(&|s| {
+            let mut functions = s.access.iter().chain(&s.writer);
+            let copies = functions.any(|f| f == COPY_TO_USER);
+            Vec::from_iter(copies.then(|| COPY_BY_MEMCPY.to_string()))
         }),
         then_called: ranges(&|s| s.then_called.clone()),
         filled_in: ranges(&|s| s.filled_in.clone()),

@@ -77,10 +77,17 @@ impl Causes {
     pub fn among(&self, callers: &[Vec<u32>; 3], circumstances: &Circumstances) -> Among {
         let calls =
             |function: &Range<u32>, list: &[u32]| list.iter().any(|pc| function.contains(pc));
-        let functions = self.distinctions.callers.iter();
+        let calls_directly = |function, list: &[u32]| calls(function, &list[..list.len().min(1)]);
+        let Distinctions {
+            callers: any,
+            direct_callers,
+            ..
+        } = &self.distinctions;
         let mut hash = Fnv(EMPTY);
-        for is in functions.flat_map(|f| callers.iter().map(|list| calls(f, list))) {
-            is.hash(&mut hash);
+        for list in callers {
+            any.iter().for_each(|f| calls(f, list).hash(&mut hash));
+            let direct = direct_callers.iter();
+            direct.for_each(|f| calls_directly(f, list).hash(&mut hash));
         }
         circumstances.hash(&mut hash);
         hash.finish()
@@ -171,6 +178,7 @@ impl Checker {
 
 #[cfg(test)]
 mod tests {
+    use super::Distinctions;
     use crate::checker::tests::scripted::{CALLERS, FUNCTION, LOADED, STORED, Scripted};
 
     #[test]
@@ -232,6 +240,23 @@ mod tests {
         let before = script.checker.reports().count();
         script.loaded(n, FUNCTION + 16);
         assert_eq!(script.checker.reports().count(), before + 1);
+    }
+
+    /// The function calls a second caller, which calls the function again.
+    #[test]
+    fn a_use_by_the_function_itself_hides_no_use_in_a_function_that_it_calls() {
+        let mut script = Scripted::new(&[]);
+        let direct_callers = vec![CALLERS[0]..CALLERS[0] + 0x100];
+        script.checker.tell_apart(Distinctions {
+            direct_callers,
+            ..Distinctions::default()
+        });
+        (0..2).for_each(|n| script.stored(n));
+        script.called(CALLERS[0], |script| {
+            script.loaded(0, FUNCTION + 4);
+            script.called(CALLERS[1], |script| script.loaded(1, FUNCTION + 4));
+        });
+        assert_eq!(script.checker.reports().count(), 2);
     }
 
     /// Lets each of two callers call twice. Returns the count and the writer's callers of each report.
