@@ -161,6 +161,19 @@ fn a_copy_to_user_land_by_memcpy_is_one() {
 }
 
 #[test]
+fn a_short_copy_to_user_land_beside_copies_by_memcpy_is_one() {
+    let names = Names::by_hand(&[
+        (0xc000_1000, "__copy_to_user_std"),
+        (0xc000_2000, "arm_copy_to_user"),
+    ]);
+    let entry = loaded(&GOOD.replace("reader", "arm_copy_to_user")).unwrap();
+    let mut found = report();
+    found.context.pc = 0xc000_1010;
+    found.trace.used = vec![0xc000_2010];
+    assert!(entry[0].covers(&found, &names));
+}
+
+#[test]
 fn an_entry_may_ask_for_a_caller_of_the_writer() {
     let names = Names::by_hand(&[(0xc000_1000, "fallocate"), (0xc000_2000, "fault")]);
     let text = GOOD.replace("access=['reader']", "called_by=['fallocate']");
