@@ -77,17 +77,19 @@ impl Causes {
     pub fn among(&self, callers: &[Vec<u32>; 3], circumstances: &Circumstances) -> Among {
         let calls =
             |function: &Range<u32>, list: &[u32]| list.iter().any(|pc| function.contains(pc));
-        let calls_directly = |function, list: &[u32]| calls(function, &list[..list.len().min(1)]);
         let Distinctions {
-            callers: any,
+            callers: all,
             direct_callers,
             ..
         } = &self.distinctions;
         let mut hash = Fnv(EMPTY);
         for list in callers {
-            any.iter().for_each(|f| calls(f, list).hash(&mut hash));
-            let direct = direct_callers.iter();
-            direct.for_each(|f| calls_directly(f, list).hash(&mut hash));
+            let first = &list[..list.len().min(1)];
+            let indirect = all.iter().map(|function| calls(function, list));
+            let direct = direct_callers.iter().map(|function| calls(function, first));
+            for is in indirect.chain(direct) {
+                is.hash(&mut hash);
+            }
         }
         circumstances.hash(&mut hash);
         hash.finish()
