@@ -3,8 +3,10 @@
 
 use super::super::super::rig_tests::Rig;
 use super::*;
+use crate::bus::dma::Purpose;
 use crate::device::card::Content;
 use crate::device::card::tests::{BYTES, byte, content};
+use arm::Bus as _;
 
 const GCK: Clock = Clock {
     cpu_hz: 600_000_000,
@@ -278,4 +280,28 @@ fn random_accesses_do_no_harm() {
         0,
     ];
     driver.0.shake(&offsets, &values);
+}
+
+/// Each descriptor and the data of its piece have their purpose, for reports.
+#[test]
+fn descriptors_and_data_are_told_apart() {
+    for (index, mode) in [(18, READ), (25, WRITE)] {
+        let mut driver = Driver::ready();
+        driver.descriptors(&[(BUFFER_AT, 300), (BUFFER_AT + 0x1000, 724)]);
+        driver.begin(index, 3, mode, 2);
+        let mut seen = Vec::new();
+        let rig = &mut driver.0;
+        for _ in 0..100 {
+            rig.now = rig.now.max(rig.bus.next_event());
+            rig.bus.advance(rig.now);
+            seen.extend(rig.bus.take_transfers().into_iter().map(|t| t.purpose));
+            if rig.read(STATUS) & TRANSFER_COMPLETE != 0 {
+                break;
+            }
+        }
+        seen.dedup();
+        let [descriptor, buffer] = [Purpose::Descriptor, Purpose::Buffer];
+        let expected = [descriptor(0), buffer(0), descriptor(1), buffer(1)];
+        assert_eq!(seen, expected, "{index}");
+    }
 }
