@@ -204,7 +204,7 @@ impl Sdmmc {
                 Some(()) => self.end_block(at),
                 None => self.adma_failed(),
             }
-            return;
+            return self.wait_for(memory);
         }
         (self.data.bytes, self.data.moved) = (bytes, 0);
         (self.data.port, self.data.due) = (true, u64::MAX);
@@ -222,6 +222,12 @@ impl Sdmmc {
             Some(()) => self.send(at, bytes),
             None => self.adma_failed(),
         }
+        self.wait_for(memory);
+    }
+
+    /// Holds the next block back until memory has moved this one. The controller has room for one more block.
+    fn wait_for(&mut self, memory: &Memory<'_>) {
+        self.data.due = self.data.due.max(memory.now());
     }
 
     /// Sends a block to the card.
