@@ -248,9 +248,9 @@ mod tests {
     #[test]
     fn a_use_by_the_function_itself_hides_no_use_in_a_function_that_it_calls() {
         let mut script = Scripted::new(&[]);
-        let direct_callers = vec![CALLERS[0]..CALLERS[0] + 0x100];
+        let first = CALLERS[0]..CALLERS[0] + 0x100;
         script.checker.tell_apart(Distinctions {
-            direct_callers,
+            direct_callers: Vec::from([first]),
             ..Distinctions::default()
         });
         (0..2).for_each(|n| script.stored(n));
