@@ -28,9 +28,9 @@ pub enum Purpose {
     Unknown,
     /// Data of a transfer without descriptors.
     Data,
-    /// Data of the buffer that a descriptor of a ring names. The number is the descriptor's place in the ring, from 0.
+    /// Data of the buffer that a descriptor of a ring or list names. The number is the descriptor's place, from 0.
     Buffer(u16),
-    /// The descriptor at this place of a ring.
+    /// The descriptor at this place of a ring or list.
     Descriptor(u16),
 }
 

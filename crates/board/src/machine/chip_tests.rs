@@ -5,6 +5,8 @@ use super::*;
 
 #[path = "device_fuzz_tests.rs"]
 mod device_fuzz;
+#[path = "forged_chip_tests.rs"]
+mod forged_chips;
 
 /// Where the program is: the start of the SDRAM.
 const RAM: u32 = 0x2000_0000;

@@ -29,8 +29,8 @@ pub struct Suppression {
     /// Functions that used the data. Names omit compiler suffixes, and `user` means user land. An entry with this key
     /// covers no evicted line, because any access may evict a line. It also covers no read by a bus master. In this key
     /// and in other keys, `f < g` means `f`, or its caller `g` if the compiler inlined `f` into `g`. In this key and in
-    /// `writer`, `arm_copy_to_user` also means a `memcpy` that `__copy_to_user_memcpy` called
-    /// (`CONFIG_UACCESS_WITH_MEMCPY`).
+    /// `writer`, `arm_copy_to_user` also means the two functions that copy for it with `CONFIG_UACCESS_WITH_MEMCPY`:
+    /// `__copy_to_user_std`, and a `memcpy` that `__copy_to_user_memcpy` called.
     #[serde(default)]
     pub access: Vec<String>,
     /// Whether the access must be an instruction fetch.
@@ -138,13 +138,20 @@ struct List {
 /// The function by which the kernel copies to user land.
 const COPY_TO_USER: &str = "arm_copy_to_user";
 
+/// With `CONFIG_UACCESS_WITH_MEMCPY`, this function copies short blocks to user land. Without it, this is another name
+/// of [`COPY_TO_USER`].
+const COPY_SHORT: &str = "__copy_to_user_std";
+
 /// With `CONFIG_UACCESS_WITH_MEMCPY`, this function copies long blocks to user land. It calls `memcpy`.
 const COPY_BY_MEMCPY: &str = "__copy_to_user_memcpy";
 
-/// Returns whether `pc` is in a copy to user land by [`COPY_BY_MEMCPY`].
-fn is_copy_by_memcpy(pc: u32, callers: &[u32], names: &Names) -> bool {
-    let caller = callers.first();
-    names.is_in(pc, "memcpy") && caller.is_some_and(|pc| names.is_in(*pc, COPY_BY_MEMCPY))
+/// Returns whether `pc` is in a copy to user land by [`COPY_SHORT`] or [`COPY_BY_MEMCPY`].
+fn is_copy(pc: u32, callers: &[u32], names: &Names) -> bool {
+    let by_memcpy = || {
+        let caller = callers.first();
+        names.is_in(pc, "memcpy") && caller.is_some_and(|pc| names.is_in(*pc, COPY_BY_MEMCPY))
+    };
+    names.is_in(pc, COPY_SHORT) || by_memcpy()
 }
 
 fn is_fetch(access: Access) -> bool {
@@ -159,8 +166,7 @@ impl Suppression {
     pub fn covers(&self, report: &Report, names: &Names) -> bool {
         let is = |wanted: &[String], pc, callers: &[u32]| {
             let is_in = |name: &String| {
-                names.is_in(pc, name)
-                    || (name == COPY_TO_USER && is_copy_by_memcpy(pc, callers, names))
+                names.is_in(pc, name) || (name == COPY_TO_USER && is_copy(pc, callers, names))
             };
             wanted.is_empty() || wanted.iter().any(is_in)
         };
@@ -317,11 +323,11 @@ pub fn distinctions(all: &[Suppression], names: &Names) -> Distinctions {
         asked_for.flat_map(|name| names.ranges(&name)).collect()
     };
     Distinctions {
-        callers: ranges(&|s| {
-            let copies = s.access.iter().chain(&s.writer).any(|f| f == COPY_TO_USER);
-            let copy = copies.then(|| COPY_BY_MEMCPY.to_string());
-            let named = [&s.used_in[..], &s.called_by, &s.running].concat();
-            named.into_iter().chain(copy).collect()
+        callers: ranges(&|s| [&s.used_in[..], &s.called_by, &s.running].concat()),
+        direct_callers: ranges(&|s| {
+            let mut functions = s.access.iter().chain(&s.writer);
+            let copies = functions.any(|f| f == COPY_TO_USER);
+            Vec::from_iter(copies.then(|| COPY_BY_MEMCPY.to_string()))
         }),
         then_called: ranges(&|s| s.then_called.clone()),
         filled_in: ranges(&|s| s.filled_in.clone()),

@@ -155,9 +155,22 @@ fn a_copy_to_user_land_by_memcpy_is_one() {
     found.trace.used = vec![0xc000_2010, 0xc000_3010];
     found.context.pc = 0xc000_4010;
     assert!(!entries[0].covers(&found, &names), "another function");
-    // Another caller of memcpy is a report of its own.
-    let callers = distinctions(&entries, &names).callers;
+    // Another caller of memcpy is a report of its own, even within a copy to user land.
+    let callers = distinctions(&entries, &names).direct_callers;
     assert!(callers.contains(&names.ranges("__copy_to_user_memcpy")[0]));
+}
+
+#[test]
+fn a_short_copy_to_user_land_beside_copies_by_memcpy_is_one() {
+    let names = Names::by_hand(&[
+        (0xc000_1000, "__copy_to_user_std"),
+        (0xc000_2000, "arm_copy_to_user"),
+    ]);
+    let entry = loaded(&GOOD.replace("reader", "arm_copy_to_user")).unwrap();
+    let mut found = report();
+    found.context.pc = 0xc000_1010;
+    found.trace.used = vec![0xc000_2010];
+    assert!(entry[0].covers(&found, &names));
 }
 
 #[test]

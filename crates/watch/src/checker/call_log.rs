@@ -39,6 +39,8 @@ pub struct Bits {
 pub struct Distinctions {
     /// Is the function among the callers of the access or of the writer?
     pub callers: Vec<Range<u32>>,
+    /// Is the function the direct caller of the access or of the writer?
+    pub direct_callers: Vec<Range<u32>>,
     /// After the write, did the writer's callers call the function? Calls count until one of these callers is called
     /// again.
     pub then_called: Vec<Range<u32>>,
@@ -62,6 +64,7 @@ impl Distinctions {
     /// Adds the functions of `other`.
     pub fn extend(&mut self, other: Distinctions) {
         self.callers.extend(other.callers);
+        self.direct_callers.extend(other.direct_callers);
         self.then_called.extend(other.then_called);
         self.filled_in.extend(other.filled_in);
         self.called_since_fill.extend(other.called_since_fill);

@@ -7,6 +7,7 @@ use super::circumstances::{Circumstances, Difference};
 use super::diagnosis;
 use super::report::{Access, Cause, Pair, Report, pair};
 use super::shadow::Path;
+use core::mem::discriminant;
 use std::collections::BTreeMap;
 use std::hash::{Hash as _, Hasher};
 use std::ops::Range;
@@ -76,10 +77,19 @@ impl Causes {
     pub fn among(&self, callers: &[Vec<u32>; 3], circumstances: &Circumstances) -> Among {
         let calls =
             |function: &Range<u32>, list: &[u32]| list.iter().any(|pc| function.contains(pc));
-        let functions = self.distinctions.callers.iter();
+        let Distinctions {
+            callers: all,
+            direct_callers,
+            ..
+        } = &self.distinctions;
         let mut hash = Fnv(EMPTY);
-        for is in functions.flat_map(|f| callers.iter().map(|list| calls(f, list))) {
-            is.hash(&mut hash);
+        for list in callers {
+            let first = &list[..list.len().min(1)];
+            let indirect = all.iter().map(|function| calls(function, list));
+            let direct = direct_callers.iter().map(|function| calls(function, first));
+            for is in indirect.chain(direct) {
+                is.hash(&mut hash);
+            }
         }
         circumstances.hash(&mut hash);
         hash.finish()
@@ -142,8 +152,9 @@ impl Checker {
     }
 
     /// Hashes the facts that distinguish reports of one pair of instructions. These facts are the callers and
-    /// circumstances that suppressions ask for. For a read by a bus master, the bus master and the writer's caller are
-    /// also such facts. Returns 0 if there are no such facts.
+    /// circumstances that suppressions ask for. For a read by a bus master, the bus master, the kind of the purpose and
+    /// the writer's caller are also such facts. For data that a bus master wrote, the bus master is such a fact, because no instruction wrote
+    /// the data. Returns 0 if there are no such facts.
     pub(super) fn among(&self, met: &Difference<'_>) -> Among {
         let told_apart = self.causes.are_told_apart();
         let written = || self.calls.callers(met.writer.node);
@@ -155,17 +166,21 @@ impl Checker {
             }
             false => 0,
         };
-        let Access::Dma { master, .. } = met.access else {
-            return asked_for;
-        };
         let mut hash = Fnv(asked_for);
-        (master, written().first()).hash(&mut hash);
+        match (met.access, met.writer.master()) {
+            (Access::Dma { master, purpose }, _) => {
+                (master, discriminant(&purpose), written().first()).hash(&mut hash);
+            }
+            (_, Some(master)) => master.hash(&mut hash),
+            _ => {}
+        }
         hash.finish()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::Distinctions;
     use crate::checker::tests::scripted::{CALLERS, FUNCTION, LOADED, STORED, Scripted};
 
     #[test]
@@ -227,6 +242,23 @@ mod tests {
         let before = script.checker.reports().count();
         script.loaded(n, FUNCTION + 16);
         assert_eq!(script.checker.reports().count(), before + 1);
+    }
+
+    /// The function calls a second caller, which calls the function again.
+    #[test]
+    fn a_use_by_the_function_itself_hides_no_use_in_a_function_that_it_calls() {
+        let mut script = Scripted::new(&[]);
+        let first = CALLERS[0]..CALLERS[0] + 0x100;
+        script.checker.tell_apart(Distinctions {
+            direct_callers: Vec::from([first]),
+            ..Distinctions::default()
+        });
+        (0..2).for_each(|n| script.stored(n));
+        script.called(CALLERS[0], |script| {
+            script.loaded(0, FUNCTION + 4);
+            script.called(CALLERS[1], |script| script.loaded(1, FUNCTION + 4));
+        });
+        assert_eq!(script.checker.reports().count(), 2);
     }
 
     /// Lets each of two callers call twice. Returns the count and the writer's callers of each report.

@@ -23,7 +23,7 @@ use crate::bus::dma::Memory;
 use crate::device::card::{Flow, Response, Slot};
 use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
-use arm::Width;
+use arm::{Damaged, Width};
 use data::Data;
 
 const NAME: &str = "at91_mci";
@@ -68,6 +68,9 @@ const UNDERRUN: u32 = 1 << 31;
 /// Flags that a read of SR clears.
 const READ_CLEARS: u32 = BLOCK_ENDED | DATA_CHECKSUM | DATA_TIMEOUT | OVERRUN | UNDERRUN;
 const INTERRUPTS: u32 = 0xc07f_c3ff;
+
+/// Largest length of a block.
+const BLOCK_MAX: u32 = 0xffff;
 
 /// Card clocks of a command, and of a short response.
 const SHORT_BITS: u64 = 48;
@@ -125,7 +128,7 @@ pub(crate) struct Mci {
 arm::state!(
     Mci: slot, pdc, enabled, mode, timeout, slots, argument, block_length, block_count, mask, latched, response,
     response_word, pending, command_done, not_busy, busy_done, received, sent, data, ticked; clock, version,
-    socket
+    socket => check
 );
 
 impl Mci {
@@ -156,6 +159,14 @@ impl Mci {
             sent: None,
             data: Data::default(),
             ticked: false,
+        }
+    }
+
+    /// Refuses a restored block length of more bits than the register has.
+    fn check(&self) -> Result<(), Damaged> {
+        match self.block_length <= BLOCK_MAX {
+            true => Ok(()),
+            false => Err(Damaged("a block for a card is too long")),
         }
     }
 

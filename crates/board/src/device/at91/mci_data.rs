@@ -2,11 +2,12 @@
 //! Data blocks between the interface and the card, unit by unit.
 
 use super::{
-    BLOCK_ENDED, COMMAND_BLOCKS, COMMAND_KIND, COMMAND_READ, DATA_CHECKSUM, DATA_TIMEOUT,
-    MODE_BYTES, MODE_PAD_ONES, MODE_PDC, MODE_READ_PROOF, MODE_WRITE_PROOF, Mci, OVERRUN,
-    SLOTS_WIDE, UNDERRUN,
+    BLOCK_ENDED, BLOCK_MAX, COMMAND_BLOCKS, COMMAND_KIND, COMMAND_READ, DATA_CHECKSUM,
+    DATA_TIMEOUT, MODE_BYTES, MODE_PAD_ONES, MODE_PDC, MODE_READ_PROOF, MODE_WRITE_PROOF, Mci,
+    OVERRUN, SLOTS_WIDE, UNDERRUN,
 };
 use crate::device::card::{ACCESS_NS, Card, Flow};
+use arm::Damaged;
 
 /// Card clocks of a block's checksum and end bit.
 const CHECK_BITS: u64 = 17;
@@ -42,7 +43,7 @@ pub(super) struct Data {
     /// Whether the interface has stopped the card's clock, or waits for the first unit of a block.
     stalled: bool,
     /// Length of a block.
-    length: u32,
+    pub(super) length: u32,
     /// Blocks that are left; `None` for a transfer that a command ends.
     left: Option<u32>,
     /// Bytes of the present block.
@@ -53,7 +54,17 @@ pub(super) struct Data {
     corrupt: bool,
 }
 
-arm::state!(Data: flow, step, due, stalled, length, left, bytes, moved, corrupt);
+arm::state!(Data: flow, step, due, stalled, length, left, bytes, moved, corrupt; => check);
+
+impl Data {
+    /// Refuses a restored block that is longer than a register can say.
+    fn check(&self) -> Result<(), Damaged> {
+        match self.length <= BLOCK_MAX {
+            true => Ok(()),
+            false => Err(Damaged("a block for a card is too long")),
+        }
+    }
+}
 
 impl Default for Data {
     fn default() -> Data {

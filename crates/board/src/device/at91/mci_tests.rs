@@ -438,3 +438,16 @@ fn no_writes_make_the_interface_panic() {
         ],
     );
 }
+
+#[test]
+fn restored_blocks_that_no_register_can_describe_are_refused() {
+    let (mut one, mut other) = (Mci::new(CLOCK, 0x210), Mci::new(CLOCK, 0x210));
+    one.block_length = 1 << 16;
+    other.data.length = 1 << 16;
+    for forged in [one, other] {
+        let mut saved = Vec::new();
+        arm::State::save(&forged, &mut saved);
+        let mut mci = Mci::new(CLOCK, 0x210);
+        assert!(arm::State::restore(&mut mci, &mut arm::Saved::new(&saved)).is_err());
+    }
+}

@@ -183,14 +183,26 @@ impl Scripted {
     }
 
     fn transferred_bytes(&mut self, cycle: u64, at: u32, bytes: &[u8], writes: bool) {
+        self.moved_by((3, Purpose::Unknown), cycle, at, bytes, writes);
+    }
+
+    /// Lets a bus master move bytes for a purpose.
+    pub(super) fn moved_by(
+        &mut self,
+        by: (u32, Purpose),
+        cycle: u64,
+        at: u32,
+        bytes: &[u8],
+        writes: bool,
+    ) {
         let transfer = Transfer {
-            master: 3,
+            master: by.0,
             cycle,
             cycles: 10,
             pa: self.bus.ram_base() + at,
             bytes: bytes.to_vec(),
             writes,
-            purpose: Purpose::Unknown,
+            purpose: by.1,
         };
         let _ = self.checker.transferred(&transfer);
     }

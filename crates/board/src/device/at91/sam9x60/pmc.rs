@@ -18,7 +18,7 @@
 
 use crate::device::parts::Params;
 use crate::device::{Device, Unmodelled, regs};
-use arm::Width;
+use arm::{Damaged, Width};
 
 const PART: &str = "sam9x60_pmc";
 const SLOW_HZ: u64 = 32_768;
@@ -104,7 +104,7 @@ pub(super) struct Pmc {
 
 arm::state!(
     Pmc: system, oscillator, plls, update, usb, programmable, peripherals, selected, mask, plain;
-    main_hz, loader, loader_mckr, timer_hz
+    main_hz, loader, loader_mckr, timer_hz => check
 );
 
 impl Pmc {
@@ -132,6 +132,14 @@ impl Pmc {
             selected: 0,
             mask: 0,
             plain: [0; 3],
+        }
+    }
+
+    /// Refuses a restored selection of a peripheral that PCR cannot name.
+    fn check(&self) -> Result<(), Damaged> {
+        match (self.selected as usize) < self.peripherals.len() {
+            true => Ok(()),
+            false => Err(Damaged("the PMC has no such peripheral")),
         }
     }
 
@@ -358,5 +366,15 @@ mod tests {
         assert_eq!(get(&mut pmc, 0x88), 1 << 28 | 12);
         set(&mut pmc, 0x88, 49);
         assert_eq!(get(&mut pmc, 0x88), 1 << 28 | 49);
+    }
+
+    #[test]
+    fn a_restored_selection_of_no_peripheral_is_refused() {
+        let mut forged = pmc();
+        forged.selected = 128;
+        let mut saved = Vec::new();
+        arm::State::save(&forged, &mut saved);
+        let restored = arm::State::restore(&mut pmc(), &mut arm::Saved::new(&saved));
+        assert!(restored.is_err());
     }
 }

@@ -6,7 +6,7 @@ use super::{
     DMA_INTERRUPT, GAP_BITS, MODE_COUNTS, MODE_DMA, MODE_MULTI, MODE_READ, MODE_STOPS, READ_READY,
     RESPONSE, SHORT_BITS, STOP_ERROR, Sdmmc, TIMEOUT_HZ, WRITE_READY,
 };
-use crate::bus::dma::Memory;
+use crate::bus::dma::{Memory, Purpose};
 use crate::device::card::{ACCESS_NS, Card, Flow, Response};
 use crate::time::Clock;
 
@@ -45,9 +45,11 @@ struct Adma {
     left: u32,
     /// Whether the present descriptor is the last.
     ended: bool,
+    /// Number of descriptors that were read.
+    count: u16,
 }
 
-arm::state!(Adma: next, address, left, ended);
+arm::state!(Adma: next, address, left, ended, count);
 
 /// A data transfer.
 #[derive(Clone, Debug)]
@@ -202,7 +204,7 @@ impl Sdmmc {
                 Some(()) => self.end_block(at),
                 None => self.adma_failed(),
             }
-            return;
+            return self.wait_for(memory);
         }
         (self.data.bytes, self.data.moved) = (bytes, 0);
         (self.data.port, self.data.due) = (true, u64::MAX);
@@ -220,6 +222,12 @@ impl Sdmmc {
             Some(()) => self.send(at, bytes),
             None => self.adma_failed(),
         }
+        self.wait_for(memory);
+    }
+
+    /// Holds the next block back until memory has moved this one. The controller has room for one more block.
+    fn wait_for(&mut self, memory: &Memory<'_>) {
+        self.data.due = self.data.due.max(memory.now());
     }
 
     /// Sends a block to the card.
@@ -338,12 +346,14 @@ impl Sdmmc {
         for _ in 0..DESCRIPTORS_MAX {
             if adma.left != 0 {
                 self.data.adma = adma;
+                memory.set_purpose(Purpose::Buffer(adma.count.wrapping_sub(1)));
                 return Some((adma.address, wanted.min(adma.left as usize)));
             }
             if adma.ended {
                 break;
             }
             let mut descriptor = [0; 8];
+            memory.set_purpose(Purpose::Descriptor(adma.count));
             memory.read(adma.next, &mut descriptor).ok()?;
             let [a, b, c, d, address @ ..] = descriptor;
             let (head, address) = (
@@ -354,6 +364,7 @@ impl Sdmmc {
                 break;
             }
             adma.next = adma.next.wrapping_add(8);
+            adma.count = adma.count.wrapping_add(1);
             adma.ended = head & DESCRIPTOR_END != 0;
             match head >> 4 & 3 {
                 2 => {

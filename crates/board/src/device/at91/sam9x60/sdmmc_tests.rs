@@ -3,8 +3,10 @@
 
 use super::super::super::rig_tests::Rig;
 use super::*;
+use crate::bus::dma::Purpose;
 use crate::device::card::Content;
 use crate::device::card::tests::{BYTES, byte, content};
+use arm::{Bus as _, Pa};
 
 const GCK: Clock = Clock {
     cpu_hz: 600_000_000,
@@ -278,4 +280,52 @@ fn random_accesses_do_no_harm() {
         0,
     ];
     driver.0.shake(&offsets, &values);
+}
+
+/// Each descriptor and the data of its piece have their purpose, for reports.
+#[test]
+fn descriptors_and_data_are_told_apart() {
+    for (index, mode) in [(18, READ), (25, WRITE)] {
+        let mut driver = Driver::ready();
+        driver.descriptors(&[(BUFFER_AT, 300), (BUFFER_AT + 0x1000, 724)]);
+        driver.begin(index, 3, mode, 2);
+        let mut seen = Vec::new();
+        let rig = &mut driver.0;
+        for _ in 0..100 {
+            rig.now = rig.now.max(rig.bus.next_event());
+            rig.bus.advance(rig.now);
+            seen.extend(rig.bus.take_transfers().into_iter().map(|t| t.purpose));
+            if rig.read(STATUS) & TRANSFER_COMPLETE != 0 {
+                break;
+            }
+        }
+        seen.dedup();
+        let [descriptor, buffer] = [Purpose::Descriptor, Purpose::Buffer];
+        let expected = [descriptor(0), buffer(0), descriptor(1), buffer(1)];
+        assert_eq!(seen, expected, "{index}");
+    }
+}
+
+/// A list of descriptors keeps the memory busy for longer than a block is on the data lines. The core waits for memory
+/// again and again. Without a wait for the memory, more and more blocks would be due at one moment.
+#[test]
+fn a_slow_list_of_descriptors_holds_the_next_block_back() {
+    for (index, mode) in [(18, READ), (25, WRITE)] {
+        let mut driver = Driver::ready();
+        let idle = [1, 0, 0, 0, 0, 0, 0, 0].repeat(64);
+        let byte = [0x21, 0, 1, 0, 0x03, 0x80, 0, 0];
+        let link = [[0x31, 0, 0, 0], TABLE.to_le_bytes()].concat();
+        driver.0.load(TABLE, &[&idle[..], &byte, &link].concat());
+        driver.0.write(ADMA_ADDRESS, TABLE);
+        driver.begin(index, 3, mode, 100);
+        let rig = &mut driver.0;
+        for _ in 0..8 {
+            rig.now = rig.now.max(rig.bus.next_event());
+            rig.bus.advance(rig.now);
+            let moved = rig.bus.take_transfers().len();
+            assert!(moved <= 2 * 512 * 66, "{index}: {moved}");
+            let (_, cycles) = rig.bus.read(rig.now, Pa(0), Width::Word).unwrap();
+            rig.now += u64::from(cycles);
+        }
+    }
 }
