@@ -68,6 +68,7 @@ fn frames_are_read_in_bursts_at_the_pace_of_the_pixels() {
     assert_eq!(rig.read(DMACON), ENABLED | BUSY);
     rig.write(PWRCON, 2);
     assert_eq!((rig.read(PWRCON), rig.read(DMACON)), (2, ENABLED));
+    rig.bus.take_transfers();
     assert_eq!(bursts(&mut rig, FRAME), []);
 }
 
