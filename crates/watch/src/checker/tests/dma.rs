@@ -80,59 +80,6 @@ fn a_device_read_of_data_that_is_dirty_in_the_cache_is_reported() {
     assert!(report.needed().contains("before copier reads memory"));
 }
 
-/// Stores to a register of device 3.
-fn rings(script: &mut Scripted, pc: u32) {
-    let is_its = |pa: &u32| script.bus.device_at(*pa) == Some(3);
-    let register = (0x1000_0000..0x1100_0000).step_by(4096).find(is_its);
-    let store = Event::Store {
-        mva: Mva(0xf000_0000),
-        pa: Pa(register.unwrap()),
-        width: Width::Word,
-        value: 1,
-        cached: false,
-    };
-    script.send(pc, store);
-}
-
-/// The last store to a register of the device, before the device reads old data, is in the report.
-#[test]
-fn a_report_names_the_device_and_the_last_store_to_its_registers() {
-    let mut script = Scripted::new(&[]);
-    let name = script.bus.device_names().nth(3).unwrap().to_owned();
-    script.stored(0);
-    script.called(CALLERS[0], |script| rings(script, FUNCTION + 8));
-    script.transfers(100, 0, &[0; 8], false);
-    let (report, _) = script.checker.reports().next().unwrap();
-    let device = report.trace.device.clone().unwrap();
-    assert_eq!(
-        (device.name, device.purpose),
-        (name.clone(), Purpose::Unknown)
-    );
-    let bell = device.bell.unwrap();
-    assert_eq!((bell.pc, bell.callers), (FUNCTION + 8, vec![CALLERS[0]]));
-    assert!(
-        report
-            .needed()
-            .contains(&format!("before {name} reads memory"))
-    );
-}
-
-/// A store to a register after the device wrote the data did not start it.
-#[test]
-fn old_data_that_the_core_loads_is_traced_to_the_start_of_the_device() {
-    let mut script = Scripted::new(&[]);
-    script.called(CALLERS[0], |script| rings(script, FUNCTION + 8));
-    script.transfers(5, 0, &[7; 8], true);
-    // The transfer takes ten cycles. Each event takes one.
-    (0..20).for_each(|_| script.stored(5));
-    rings(&mut script, FUNCTION + 16);
-    script.loaded(0, FUNCTION + 4);
-    let (report, _) = script.checker.reports().next().unwrap();
-    assert_eq!(report.kind, ReportKind::StaleAfterDma);
-    let bell = report.trace.device.clone().unwrap().bell.unwrap();
-    assert_eq!((bell.pc, bell.callers), (FUNCTION + 8, vec![CALLERS[0]]));
-}
-
 #[test]
 fn data_that_a_device_wrote_is_named_by_its_device() {
     let mut machine = board();
@@ -177,7 +124,7 @@ fn the_checker_sees_bus_masters_under_chaos() {
 }
 
 impl Scripted {
-    fn transfers(&mut self, cycle: u64, at: u32, words: &[u32], writes: bool) {
+    pub(super) fn transfers(&mut self, cycle: u64, at: u32, words: &[u32], writes: bool) {
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         self.transferred_bytes(cycle, at, &bytes, writes);
     }

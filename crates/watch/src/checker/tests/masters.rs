@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bugs of several bus masters. No bug hides behind another.
+//! Bugs of several bus masters, of which none hides behind another, and the store that started a bus master.
 
-use super::scripted::{FUNCTION, LOADED, Scripted};
+use super::scripted::{CALLERS, FUNCTION, LOADED, Scripted};
 use crate::checker::ReportKind;
+use arm::{Event, Mva, Pa, Width};
 use board::bus::dma::Purpose;
 
 /// Two drivers forget the invalidate. One instruction (of memcpy) reads the old data of both, and evictions write it
@@ -39,4 +40,57 @@ fn an_old_descriptor_and_old_data_are_two_reports() {
     }
     let counts: Vec<_> = script.checker.reports().map(|(_, n)| n).collect();
     assert_eq!(counts, [2, 2]);
+}
+
+/// Stores to a register of device 3.
+fn rings(script: &mut Scripted, pc: u32) {
+    let is_its = |pa: &u32| script.bus.device_at(*pa) == Some(3);
+    let register = (0x1000_0000..0x1100_0000).step_by(4096).find(is_its);
+    let store = Event::Store {
+        mva: Mva(0xf000_0000),
+        pa: Pa(register.unwrap()),
+        width: Width::Word,
+        value: 1,
+        cached: false,
+    };
+    script.send(pc, store);
+}
+
+/// The last store to a register of the device, before the device reads old data, is in the report.
+#[test]
+fn a_report_names_the_device_and_the_last_store_to_its_registers() {
+    let mut script = Scripted::new(&[]);
+    let name = script.bus.device_names().nth(3).unwrap().to_owned();
+    script.stored(0);
+    script.called(CALLERS[0], |script| rings(script, FUNCTION + 8));
+    script.transfers(100, 0, &[0; 8], false);
+    let (report, _) = script.checker.reports().next().unwrap();
+    let device = report.trace.device.clone().unwrap();
+    assert_eq!(
+        (device.name, device.purpose),
+        (name.clone(), Purpose::Unknown)
+    );
+    let bell = device.bell.unwrap();
+    assert_eq!((bell.pc, bell.callers), (FUNCTION + 8, vec![CALLERS[0]]));
+    assert!(
+        report
+            .needed()
+            .contains(&format!("before {name} reads memory"))
+    );
+}
+
+/// A store to a register after the device wrote the data did not start it.
+#[test]
+fn old_data_that_the_core_loads_is_traced_to_the_start_of_the_device() {
+    let mut script = Scripted::new(&[]);
+    script.called(CALLERS[0], |script| rings(script, FUNCTION + 8));
+    script.transfers(5, 0, &[7; 8], true);
+    // The transfer takes ten cycles. Each event takes one.
+    (0..20).for_each(|_| script.stored(5));
+    rings(&mut script, FUNCTION + 16);
+    script.loaded(0, FUNCTION + 4);
+    let (report, _) = script.checker.reports().next().unwrap();
+    assert_eq!(report.kind, ReportKind::StaleAfterDma);
+    let bell = report.trace.device.clone().unwrap().bell.unwrap();
+    assert_eq!((bell.pc, bell.callers), (FUNCTION + 8, vec![CALLERS[0]]));
 }
