@@ -83,9 +83,13 @@ impl UserKernel {
             return Ok(());
         }
         bail!(
-            "--kernel {}: the kernel is for another machine: it has no code for {:?} of {}",
+            "--kernel {}: the kernel is for another machine: it has no code for {} of {}",
             self.path.display(),
-            machines.join("\", \""),
+            machines
+                .iter()
+                .map(|name| format!("\"{name}\""))
+                .collect::<Vec<_>>()
+                .join(", "),
             self.tree.name
         )
     }

@@ -8,6 +8,8 @@ use board::{Machine, Stop};
 use session::boot::Recipe;
 use session::session::Session;
 
+use crate::commands::with_input;
+
 /// Cycles between two looks at the SPI unit. A prime number.
 const STEP: u64 = 20_011;
 /// Number of snapshots while a transfer of the SPI unit is under way.
@@ -65,4 +67,15 @@ fn a_run_through_snapshots_with_dma_under_way_is_the_straight_run() {
     assert_eq!(state(&straight), state(&restored));
     let console = String::from_utf8_lossy(straight.console_log()).into_owned();
     assert!(!console.contains("not ok"), "{console}");
+}
+
+#[test]
+#[ignore = "needs the kernel"]
+fn every_chip_ends_a_run_when_linux_switches_the_power_off() {
+    for board in ["sam9263-ek", "sam9g20-ek", "at91rm9200-ek", "sam9x60-ek"] {
+        let arguments = ["boot", "--board", board, "--kernel", "at91-dt"];
+        let output = with_input(&arguments, b"poweroff -f\n");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{board}: {text}");
+    }
 }

@@ -73,10 +73,16 @@ fn check(bytes: u64) -> Result<(), CardError> {
     if (UNIT..=LARGEST).contains(&bytes) && bytes.is_multiple_of(UNIT) {
         return Ok(());
     }
-    let fitting = bytes.div_ceil(UNIT).clamp(1, LARGEST / UNIT) * (UNIT >> 10);
+    let what = format!(
+        "a card cannot have {bytes} bytes: the capacity is a multiple of 512 KiB, up to 32 GiB"
+    );
+    // To cut an image off would lose its end.
+    if bytes > LARGEST {
+        return Err(CardError(format!("{what}. Use a smaller image")));
+    }
+    let fitting = bytes.div_ceil(UNIT).max(1) * (UNIT >> 10);
     Err(CardError(format!(
-        "a card cannot have {bytes} bytes: the capacity is a multiple of 512 KiB, up to 32 GiB. \
-         Make it {fitting} KiB with `truncate -s {fitting}K`"
+        "{what}. Make it {fitting} KiB with `truncate -s {fitting}K`"
     )))
 }
 

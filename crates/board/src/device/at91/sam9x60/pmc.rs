@@ -5,7 +5,8 @@
 //! The registers hold what software writes, and the status says at once that oscillators, PLLs and master clock are
 //! ready. UPDT selects the PLL that CTRL0, CTRL1 and ACR show: 0 = PLLA, 1 = UPLL. The values of CTRL0 and CTRL1 take
 //! effect at a write of UPDT with its UPDATE bit. The clocks of the board file are fixed: the values of PLLA and the
-//! master clock are those with which the boot loader has made these clocks, and other values are refused. PCR holds a
+//! master clock are those with which the boot loader has made these clocks, and other values are refused. The slow clock
+//! as source is taken and changes nothing, because Linux selects it just before it switches the power off. PCR holds a
 //! word for each peripheral, and shows the one whose number was written last. Peripheral clocks only hold their values:
 //! a part works while its clock is off. Generic clocks only hold their values, too, except that of PIT64B (peripheral
 //! 37): the machine file fixes its rate, and another rate is refused. USB clocks and programmable clocks drive nothing.
@@ -41,6 +42,8 @@ const PCR_GENERIC: u32 = 1 << 29;
 const PIT64B: u32 = 37;
 /// Fields of MCKR that select clocks.
 const MCKR_FIELDS: u32 = 0x373;
+/// Source of the clocks: 0 is the slow clock.
+const MCKR_SOURCE: u32 = 3;
 const FIXED: &str = "the clocks of core and bus are fixed by the board file";
 const FIXED_TIMER: &str = "the generic clock of PIT64B is fixed by the machine file";
 
@@ -223,7 +226,7 @@ impl Pmc {
             0x20 if value & (0xff << 16) != MOSC_KEY => {}
             0x20 if value & (MOSCEN | MOSC_SELECT) != MOSCEN | MOSC_SELECT => return Err(FIXED),
             0x20 => self.oscillator = value & 0x0300_ff0b,
-            0x28 if value & MCKR_FIELDS != self.loader_mckr & MCKR_FIELDS => return Err(FIXED),
+            0x28 if !self.keeps_clocks(value) => return Err(FIXED),
             0x28 => {}
             0x38 => self.usb = value & 0xf03,
             0x40 | 0x44 => self.programmable[(reg - 0x40) as usize / 4] = value & 0xff1f,
@@ -262,6 +265,12 @@ impl Pmc {
             pll.applied = pll.control;
         }
         Ok(())
+    }
+
+    /// Returns whether MCKR may have this value: the boot loader's, or the same with the slow clock as source.
+    fn keeps_clocks(&self, mckr: u32) -> bool {
+        let loader = self.loader_mckr & MCKR_FIELDS;
+        [loader, loader & !MCKR_SOURCE].contains(&(mckr & MCKR_FIELDS))
     }
 
     fn set_peripheral(&mut self, value: u32) -> Result<(), &'static str> {
@@ -343,6 +352,8 @@ mod tests {
     fn clocks_of_core_bus_and_tick_do_not_change() {
         let mut pmc = pmc();
         set(&mut pmc, 0x28, 0x302);
+        set(&mut pmc, 0x28, 0x300);
+        assert_eq!(pmc.get(0x28), Some(0x302));
         set(&mut pmc, 0x1c, UPDATE);
         for (reg, value) in [(0x28, 0x202), (0x20, MOSC_KEY | MOSCEN)] {
             assert!(pmc.write(0, reg, Width::Word, value).is_err(), "{reg:#x}");
