@@ -4,11 +4,11 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, anyhow, bail};
 use board::BoardSpec;
 use board::boot::Boot;
 
-use crate::campaign::experiment::Experiment;
+use crate::campaign::experiment::{Experiment, folder};
 use crate::campaign::workload;
 use base::boards;
 use base::suggest::did_you_mean;
@@ -57,9 +57,8 @@ impl Parts {
             .map(|point| (&point.board, e.own_kernels.of(point).0))
             .collect();
         for (board, kernel) in pairs {
-            kernel::check_machine(&kernel, &for_machine(&specs[board].0)).with_context(|| {
-                format!("{}: board {board} cannot run one of its kernels", e.name)
-            })?;
+            kernel::check_machine(&kernel, &for_machine(&specs[board].0))
+                .map_err(|error| wrong_board(e, board, &error))?;
         }
         let mut parts = Parts {
             specs,
@@ -148,6 +147,19 @@ impl Parts {
             provenance,
         })
     }
+}
+
+/// Makes the message for a board that cannot boot one of the experiment's kernels.
+fn wrong_board(e: &Experiment, board: &str, error: &anyhow::Error) -> anyhow::Error {
+    let name = &e.name;
+    let error = error.to_string();
+    let why = error.lines().next().unwrap_or_default();
+    let own = format!("{name}-{board}");
+    let help = match folder(&own).is_dir() {
+        true => format!("`warmswitch run {own}` measures on {board}"),
+        false => format!("the experiment is made for {}", e.first_board(false)),
+    };
+    anyhow!("{name}: board {board} cannot run one of its kernels: {why}\n  help: {help}")
 }
 
 /// Rejects a board that cannot run the experiment's programs. Also rejects programs that do not include the workload.

@@ -189,3 +189,24 @@ fn experiments_with_instruments_answer_and_write_the_same_bytes_twice() {
     assert!(calm > 99.9 && most < calm, "{rate}");
     fs::remove_dir_all(again).unwrap();
 }
+
+#[test]
+fn a_board_that_cannot_boot_the_kernels_is_refused_before_they_are_built() {
+    for (experiment, board, help) in [
+        (
+            "switch-cost",
+            "sam9263-ek",
+            "`warmswitch run switch-cost-sam9263-ek` measures on sam9263-ek",
+        ),
+        (
+            "switch-cost-sam9263-ek",
+            "sam9263",
+            "the experiment is made for sam9263-ek",
+        ),
+    ] {
+        let output = crate::commands::warmswitch(&["run", experiment, "--board", board]);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains(help), "{text}");
+    }
+}

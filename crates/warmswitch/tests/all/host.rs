@@ -257,6 +257,8 @@ fn what_measures_a_pc_measures_the_board() {
         let sources = sources.iter().filter_map(toml::Value::as_str);
         let built = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
             .args(["cc", "-O2", "-Wall", "-Wextra", "-Werror"])
+            .arg("-I")
+            .arg(guests.join("shared"))
             .arg("-o")
             .arg(&program)
             .args(sources.map(|source| guests.join(name).join(source)))
