@@ -223,8 +223,8 @@ fn odd_sizes_are_refused_with_the_nearest_good_one() {
         (0, "512K"),
         (1, "512K"),
         (BYTES + 512, "1536K"),
-        ((32 << 30) + 1, "33554432K"),
-        (u64::MAX, "33554432K"),
+        ((32 << 30) + 1, "Use a smaller image"),
+        (u64::MAX, "Use a smaller image"),
     ] {
         let e = Content::empty(bytes).unwrap_err();
         assert!(e.0.contains(near), "{e}");
