@@ -3,9 +3,8 @@
 //!
 //! A BL, or a BLX of a register, is a call if the core executes its target next. So is a jump through a register or
 //! memory while LR holds the address after the jump: ARMv4T has no BLX and calls by MOV LR, PC and such a jump. A call's
-//! frame ends when execution
-//! reaches the return address with an equal stack pointer, or when the stack pointer rises above this value. A stack is
-//! identified by its 8 KB block, because Linux aligns stacks to 8 KB.
+//! frame ends when execution reaches the return address with an equal stack pointer, or when the stack pointer rises
+//! above this value. A stack is identified by its 8 KB block, because Linux aligns stacks to 8 KB.
 //!
 //! The tree has three limits. A tail call leaves no frame, as in any backtrace. An inlined function appears as its
 //! caller. A call is missed if an interrupt comes between the call and the first instruction of its function.

@@ -153,8 +153,8 @@ impl Checker {
 
     /// Hashes the facts that distinguish reports of one pair of instructions. These facts are the callers and
     /// circumstances that suppressions ask for. For a read by a bus master, the bus master, the kind of the purpose and
-    /// the writer's caller are also such facts. For data that a bus master wrote, the bus master is such a fact, because no instruction wrote
-    /// the data. Returns 0 if there are no such facts.
+    /// the writer's caller are also such facts. For data that a bus master wrote, the bus master is such a fact, because
+    /// no instruction wrote the data. Returns 0 if there are no such facts.
     pub(super) fn among(&self, met: &Difference<'_>) -> Among {
         let told_apart = self.causes.are_told_apart();
         let written = || self.calls.callers(met.writer.node);
