@@ -163,6 +163,17 @@ static int set_rounds(const struct suite *suite, struct options *opt,
 	return 0;
 }
 
+static bool any_chosen(const struct suite *suite, const struct options *opt)
+{
+	const struct test *test;
+	unsigned int i;
+
+	for (i = 0; (test = test_at(suite, i)); i++)
+		if (chosen(opt, test))
+			return true;
+	return false;
+}
+
 /* 0, or the exit code. */
 static int parse(const struct suite *suite, int argc, char **argv,
 		 struct options *opt)
@@ -188,6 +199,8 @@ static int parse(const struct suite *suite, int argc, char **argv,
 		else
 			code = usage(suite, "cannot use: ", arg);
 	}
+	if (!code && !any_chosen(suite, opt))
+		code = usage(suite, "no test is left to run", "");
 	return code;
 }
 

@@ -3,15 +3,27 @@
 
 use std::cmp::Reverse;
 
-/// Returns `; did you mean "x"?` for the nearest of `names`. If no name is near, the text lists all names.
+/// Largest number of names in a message.
+const LISTED: usize = 20;
+
+/// Returns `; did you mean "x"?` for the nearest of `names`. If no name is near, the text lists the names. Of many names,
+/// it lists the nearest ones.
 pub fn did_you_mean<S: AsRef<str>>(typed: &str, names: &[S]) -> String {
     match (nearest(typed, names), names) {
         (Some(name), _) => format!("; did you mean \"{name}\"?"),
         (None, []) => String::new(),
         (None, [only]) => format!("; there is only \"{}\"", only.as_ref()),
         (None, names) => {
-            let all: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
-            format!("; there are: {}", all.join(", "))
+            let mut all: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+            let count = match all.len() {
+                0..=LISTED => "; there are".to_owned(),
+                many => format!("; there are {many}, the nearest"),
+            };
+            if all.len() > LISTED {
+                all.sort_by_key(|name| strsim::osa_distance(typed, name));
+                all.truncate(LISTED);
+            }
+            format!("{count}: {}", all.join(", "))
         }
     }
 }
@@ -59,6 +71,13 @@ mod tests {
             "; there is only \"sam9263\""
         );
         assert_eq!(did_you_mean("x", &[] as &[&str]), "");
+        let many: Vec<String> = (0..60).map(|n| format!("kernel-{n:02}")).collect();
+        let text = did_you_mean("zzzzzzzzz", &many);
+        assert!(
+            text.starts_with("; there are 60, the nearest: kernel-00, "),
+            "{text}"
+        );
+        assert_eq!(text.matches(", ").count(), LISTED);
         // Two slips from the first name, three letters missing from the second.
         let cores = ["arm920t", "arm926ejs"];
         assert_eq!(nearest("arm926", &cores), Some("arm926ejs"));

@@ -23,6 +23,7 @@ use rustix::io::Errno;
 use crate::engine;
 use crate::session::{Session, seeded};
 use base::paths::shown;
+use base::suggest::check_exists;
 use base::{boards, interrupt};
 
 /// Words of a kernel's command line that name a root file system on the card begin with this text.
@@ -132,6 +133,7 @@ impl CardFile {
     /// # Errors
     /// Fails as [`Options::open`] does. The text does not name the file.
     pub fn open(path: &Path, keep: bool) -> Result<CardFile> {
+        check_exists(path)?;
         let about = std::fs::metadata(path)?;
         if !about.is_file() {
             bail!("it is no regular file: copy a card with `dd` first");

@@ -10,7 +10,7 @@ use board::spec::{self, BoardSpec, Change};
 use crate::boot::{self, Prepared, Recipe, is_path};
 use crate::root_fs;
 use crate::user_kernel::UserKernel;
-use base::suggest::repeated;
+use base::suggest::{check_exists, repeated};
 use base::{boards, shell, standard_input};
 use results::runs::markers::Typed;
 use supply::added::{self, Added};
@@ -120,8 +120,8 @@ impl Target {
             ("initrd", &self.initrd),
         ];
         for (option, file) in files {
-            if let Some(file) = file.as_ref().filter(|file| !file.exists()) {
-                bail!("--{option} {}: there is no such file", file.display());
+            if let Some(file) = file {
+                check_exists(file).with_context(|| format!("--{option} {}", file.display()))?;
             }
         }
         self.check_kernel(name, &board)?;

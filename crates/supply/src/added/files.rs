@@ -16,6 +16,7 @@ use super::{Added, Around};
 use crate::image::LIBRARY_DIR;
 use crate::image::cpio::{Archive, Kind};
 use base::paths::{names_in, shown};
+use base::suggest::check_exists;
 
 /// Our /init mounts file systems over these folders.
 const COVERED: [&str; 4] = ["dev", "proc", "sys", "tmp"];
@@ -65,6 +66,7 @@ impl<'a> Files<'a> {
     }
 
     fn add(&mut self, one: &Added) -> Result<()> {
+        check_exists(&one.host)?;
         let whole = one.host.canonicalize()?;
         // A link is added under its own name.
         let own = one.host.file_name().or(whole.file_name());

@@ -6,5 +6,7 @@ pub mod options;
 mod own_kernel;
 pub mod parts;
 mod plan;
+pub mod pool;
 pub mod run;
+pub mod started;
 pub mod workload;

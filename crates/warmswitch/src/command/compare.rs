@@ -13,18 +13,23 @@ use super::run::How;
 use super::{compare_with, report, table};
 use crate::Outcome;
 use crate::campaign::experiment::Experiment;
+use crate::campaign::options::Options;
+use crate::campaign::pool::FollowUp;
 use crate::campaign::run;
+use crate::campaign::started::{SoFar, Started};
 use crate::command::examples::Help;
 use crate::explain::worst;
 use crate::report::cores::{self, Cores};
 use crate::report::material::Material;
 use crate::report::page::write;
 use crate::report::table as tables;
+use base::parallel::parallel;
 use base::{boards, colour, paths};
 use host::import;
 use host::import::machine::Machine;
 use results::figures::published::Papers;
 use results::render::part::Part;
+use results::runs::run::Run;
 use results::runs::selection::Selection;
 
 /// Experiments of the main job. An experiment with `true` always runs in its quick form, because its full form takes
@@ -91,18 +96,25 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         .iter()
         .map(|file| import::file(file))
         .collect::<Result<_>>()?;
-    let mut done = Vec::new();
+    let common = args.how.options()?;
     let cores = cores::EXPERIMENTS.into_iter().filter(|_| args.cores);
-    for (name, quick) in EXPERIMENTS
-        .into_iter()
-        .chain(cores.map(|name| (name, true)))
-    {
-        let experiment = Experiment::load(name)?;
-        let mut options = args.how.options()?;
+    let cores = cores.map(|name| (name, true));
+    let asked = EXPERIMENTS.into_iter().chain(cores).map(|(name, quick)| {
+        let mut options = common.clone();
         options.quick |= quick;
-        let (campaign, runs) = run::execute(&experiment, &options)?;
-        done.push((experiment, campaign, runs));
-    }
+        Ok((Experiment::load(name)?, options))
+    });
+    let asked: Vec<(Experiment, Options)> = asked.collect::<Result<_>>()?;
+    let explain = |started: &Started<'_>, so_far: &SoFar| match args.explain {
+        true if started.e.name == EXPLAINED => explanations(started, so_far),
+        _ => Vec::new(),
+    };
+    let measured = run::execute_all(&asked, &common, &explain)?;
+    let experiments = asked.into_iter().map(|(experiment, _)| experiment);
+    let done: Vec<_> = experiments
+        .zip(measured)
+        .map(|(e, (campaign, runs))| (e, campaign, runs))
+        .collect();
     let json = args.how.json;
     let papers = Papers::load()?;
     let mut materials: Vec<Material> = done
@@ -110,7 +122,12 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         .map(|(experiment, campaign, runs)| {
             let mut material = Material::of(experiment, campaign, runs, &papers)?;
             if args.explain && experiment.name == EXPLAINED {
-                worst::explain_missing(runs, material.kind);
+                // Nothing is left to explain unless all points were stored.
+                let left = worst::unexplained(runs, material.kind);
+                parallel(&left, run::jobs(&common), |run| {
+                    worst::explain(run, &|line| eprintln!("{line}"));
+                    Ok(())
+                })?;
             }
             material.more.extend(worst::parts(runs, material.kind));
             Ok(material)
@@ -133,6 +150,14 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         }
     }
     Ok(outcome)
+}
+
+/// Returns the work that explains the worst latencies of a measured experiment.
+fn explanations(started: &Started<'_>, so_far: &SoFar) -> Vec<FollowUp> {
+    let runs: Vec<Run> = so_far.runs().cloned().collect();
+    let left = worst::unexplained(&runs, started.parts.kind).into_iter();
+    left.map(|run| -> FollowUp { Box::new(move |note| worst::explain(&run, note)) })
+        .collect()
 }
 
 /// Returns suggestions for the next commands.

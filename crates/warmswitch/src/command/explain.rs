@@ -66,7 +66,9 @@ pub fn execute(args: &Args) -> Result<Outcome> {
             return Ok(Outcome::Done);
         }
     }
-    let mut again = rerun::run(ready, choice.kept(), args.output.fresh_boot)?;
+    let mut again = rerun::run(ready, choice.kept(), args.output.fresh_boot, &|line| {
+        eprintln!("{line}")
+    })?;
     if !args.output.json {
         println!("{}: {}", again.run.experiment, again.run.point.label());
         println!(

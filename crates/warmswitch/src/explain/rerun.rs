@@ -21,12 +21,16 @@ pub struct Again {
 }
 
 /// Repeats a run, and keeps snapshots during the run. The ledger keeps the steps of the `kept.0` worst latencies of
-/// each task. It also keeps the steps of each task's latency number `kept.1`.
-pub fn run(ready: Ready, kept: (usize, Option<usize>), fresh_boot: bool) -> Result<Again> {
+/// each task. It also keeps the steps of each task's latency number `kept.1`. `note` prints a line.
+pub fn run(
+    ready: Ready,
+    kept: (usize, Option<usize>),
+    fresh_boot: bool,
+    note: &dyn Fn(&str),
+) -> Result<Again> {
     let Ready { run, spec, .. } = &ready;
-    let note = |line: &str| eprintln!("{line}");
     let snapshots = Snapshots::cached_if(!fresh_boot);
-    let session = Session::booted(&snapshots, spec, run.point.seed, &ready.boot, &note)?;
+    let session = Session::booted(&snapshots, spec, run.point.seed, &ready.boot, note)?;
     let begun = session.now();
     let s = (run.end_cycle - begun) as f64 / run.cpu_hz as f64;
     note(&format!(

@@ -120,23 +120,25 @@ fn worst_of<'a>(runs: &'a [Run], kind: &dyn OutputKind) -> Vec<&'a Run> {
     worst.into_values().map(|(_, run)| run).collect()
 }
 
-/// Explains the runs with the largest latencies, unless their explanations are stored. Warns if a run cannot be
-/// explained.
-pub fn explain_missing(runs: &[Run], kind: &dyn OutputKind) {
-    let worst = worst_of(runs, kind);
-    for run in worst.into_iter().filter(|run| kept(run).is_none()) {
-        let label = run.point.label();
-        eprintln!("explaining the worst latency of {label}");
-        if let Err(error) = explain(run) {
-            eprintln!("warning: worst latency of {label} not explained: {error:#}");
-        }
-    }
+/// Returns the runs with the largest latencies that have no stored explanation.
+pub fn unexplained(runs: &[Run], kind: &dyn OutputKind) -> Vec<Run> {
+    let worst = worst_of(runs, kind).into_iter();
+    worst.filter(|run| kept(run).is_none()).cloned().collect()
 }
 
-fn explain(run: &Run) -> Result<()> {
-    let ready = ready::ready(ready::stored(&run.hash)?, None)?;
-    let mut again = rerun::run(ready, (1, None), false)?;
-    keep_worst(&mut again)
+/// Explains the worst latency of a run, and stores the explanation. Warns if the run cannot be explained.
+pub fn explain(run: &Run, note: &dyn Fn(&str)) {
+    let label = run.point.label();
+    note(&format!("explaining the worst latency of {label}"));
+    let explained = || {
+        let ready = ready::ready(ready::stored(&run.hash)?, None)?;
+        keep_worst(&mut rerun::run(ready, (1, None), false, note)?)
+    };
+    if let Err(error) = explained() {
+        note(&format!(
+            "warning: worst latency of {label} not explained: {error:#}"
+        ));
+    }
 }
 
 /// Returns one part per stored worst latency.
