@@ -442,6 +442,8 @@ mod state;
 mod transactions;
 
 #[cfg(test)]
+mod access_tests;
+#[cfg(test)]
 mod arrival_tests;
 #[cfg(test)]
 mod dma_tests;

@@ -48,6 +48,8 @@ pub struct Mutant {
     pub expect: Kind,
     /// A test of the list's program that makes the checker report the mutant.
     pub test: Option<String>,
+    /// The only board on which the list runs the mutant. Without this key, the board of the list counts.
+    pub board: Option<String>,
     /// Words that the kernel's command line gets for this mutant.
     #[serde(default)]
     pub append: String,
@@ -119,6 +121,8 @@ struct List {
     /// Program of the guest whose tests the mutants name.
     #[serde(default = "mm_suite")]
     program: String,
+    /// Board of the mutants that name none. Without this key, such a mutant is for all boards.
+    board: Option<String>,
     mutant: Vec<Mutant>,
 }
 
@@ -136,9 +140,22 @@ pub fn named(text: &str, own: impl FnOnce() -> Result<PathBuf>) -> Result<Mutant
     found.with_context(|| format!("--mutant {text}: no mutant \"{name}\" in {file}{hint}"))
 }
 
+/// Reads the mutants of a file that are for a board, in the order of the file.
+pub fn load_for(path: &Path, board: &str) -> Result<Vec<Mutant>> {
+    let mut list = load(path)?;
+    list.retain(|mutant| mutant.board.as_deref().is_none_or(|only| only == board));
+    if list.is_empty() {
+        bail!("{}: no mutant is for the board {board}", shown(path));
+    }
+    Ok(list)
+}
+
 /// Reads all mutants of a file, in its order.
 pub fn load(path: &Path) -> Result<Vec<Mutant>> {
-    let list: List = toml_file::read(path)?;
+    let mut list: List = toml_file::read(path)?;
+    for mutant in &mut list.mutant {
+        mutant.board = mutant.board.take().or_else(|| list.board.clone());
+    }
     for (i, mutant) in list.mutant.iter().enumerate() {
         let place = format!("{}: mutant \"{}\"", shown(path), mutant.name);
         match mutant.change {

@@ -44,6 +44,7 @@ fn mutant(function: &str, text: &str) -> Mutant {
         suite: None,
         chance: None,
         survives: None,
+        board: None,
         beside: None,
         late: None,
         unnamed: None,
@@ -243,6 +244,25 @@ fn the_list_of_dma_names_tests_of_dma_suite_and_keeps_its_program() {
             assert!(sources.contains(&format!("{{ \"{test}\",")), "{test}");
         }
     }
+}
+
+#[test]
+fn a_list_gives_each_board_its_own_mutants() {
+    let path = list_path().with_file_name("mutants-dma.toml");
+    let count = |board| load_for(&path, board).map_or(0, |list| list.len());
+    assert_eq!(count("sam9x60-ek"), 3);
+    assert_eq!(
+        count("sam9x60-ek") + count("sam9263-ek"),
+        load(&path).unwrap().len()
+    );
+    let error = load_for(&path, "sam9263").unwrap_err().to_string();
+    assert!(
+        error.ends_with("no mutant is for the board sam9263"),
+        "{error}"
+    );
+    // A list without boards is for all.
+    let all = load(&list_path()).unwrap();
+    assert_eq!(load_for(&list_path(), "sam9263").unwrap(), all);
 }
 
 #[test]

@@ -7,6 +7,11 @@
 //! a byte, a half-word and a word. Each transfer occupies the memory for its time, and the core's accesses wait until the
 //! transfer ends. A transfer does not wait for a burst of the core that is still in progress. Observers receive each
 //! transfer.
+//!
+//! A device that reads or writes a register of another device returns an [`Access`] from
+//! [`Device::begin_access`](crate::device::Device::begin_access). The bus carries it out as an access of the core: the
+//! same map, the same cycles, the same refusals. The core does not wait for such an access, and observers do not receive
+//! it.
 
 use super::{Slot, SystemBus};
 use crate::device::Device;
@@ -32,6 +37,17 @@ pub enum Purpose {
     Buffer(u16),
     /// The descriptor at this place of a ring or list.
     Descriptor(u16),
+}
+
+/// An access of a bus master to a register of a device. An address in RAM is a bus error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Physical address.
+    pub pa: u32,
+    /// Width of the access.
+    pub width: Width,
+    /// The value of a write. `None` for a read.
+    pub value: Option<u32>,
 }
 
 /// A burst of a bus master.
@@ -200,6 +216,23 @@ fn first_burst(offset: u32, bytes: usize) -> usize {
 }
 
 impl SystemBus {
+    /// Carries out an access of device `index` to a register.
+    #[cold]
+    pub(super) fn access(&mut self, now: u64, index: usize, access: Access) {
+        let result = if self.is_ram(access.pa) {
+            Err(BusError)
+        } else if let Some(value) = access.value {
+            let cycles = self.write_device(now, access.pa, access.width, value);
+            cycles.map(|cycles| (0, cycles))
+        } else {
+            self.read_device(now, access.pa, access.width)
+        };
+        let cycles = result.as_ref().map_or(0, |(_, cycles)| *cycles);
+        let value = result.map(|(value, _)| value);
+        let device = self.slots[index].device.as_mut();
+        device.end_access(now + u64::from(cycles), value);
+    }
+
     /// Returns whether [`SystemBus::take_transfers`] would return transfers.
     #[inline]
     pub(crate) fn has_transfers(&self) -> bool {

@@ -80,6 +80,9 @@ impl Bus for SystemBus {
                     let base = self.ram_base;
                     let memory = &mut Memory::new(&mut self.ram, base, now, i, transfers);
                     device.transfer(now, memory);
+                    if let Some(access) = device.begin_access() {
+                        self.access(now, i, access);
+                    }
                     self.settle(now, i);
                 }
             }

@@ -13,9 +13,9 @@ mod primecell;
 mod regs;
 mod versatile;
 
-use crate::bus::dma::Memory;
+use crate::bus::dma::{Access, Memory};
 use crate::link::{Fate, Frame, Rate, Sent};
-use arm::{State, Width};
+use arm::{BusError, State, Width};
 use card::Slot;
 
 /// Message of an access that the model does not cover. The access ends the run, because the model never guesses.
@@ -45,6 +45,16 @@ pub trait Device: State + Duplicate + Send + Sync {
 
     /// Moves data between memory and the device, as a bus master. The bus calls it after each [`Device::tick`].
     fn transfer(&mut self, _now: u64, _memory: &mut Memory<'_>) {}
+
+    /// Returns the access to a register that the device makes now, as a bus master. The bus calls it after each
+    /// [`Device::transfer`], carries the access out as one of the core, and calls [`Device::end_access`].
+    fn begin_access(&mut self) -> Option<Access> {
+        None
+    }
+
+    /// Takes the result of the access that [`Device::begin_access`] returned: the value of a read, or 0 for a write.
+    /// The access ends at `now`.
+    fn end_access(&mut self, _now: u64, _result: Result<u32, BusError>) {}
 
     /// Returns the levels of the output wires: bit n is output n (interrupt requests first, then pins).
     fn outputs(&self) -> u32 {

@@ -407,7 +407,7 @@ impl Args {
         outside: &Outside,
     ) -> Result<Outcome> {
         let path = self.mutants_path()?;
-        let list = mutant::load(&path)?;
+        let list = mutant::load_for(&path, &board.name)?;
         let program = mutant::program(&path)?;
         let guest = self.target.prepare(board)?;
         let names = Names::of(guest.files.vmlinux.as_deref());

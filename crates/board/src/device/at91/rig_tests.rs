@@ -10,16 +10,20 @@ use arm::{Bus as _, BusError, Pa, Saved, State as _, Width};
 /// Address of the unit.
 const UNIT: u32 = 0x5000_0000;
 
+/// RAM of a board with its own units.
+pub(super) const RAM_BYTES: u32 = 0x10_0000;
+
 /// Core and master clock of the tests.
 pub(super) const CLOCK: Clock = Clock {
     cpu_hz: 180_000_000,
     hz: 90_000_000,
 };
 
-/// A board, and the time on it.
+/// A board, the time on it, and the address of the unit under test.
 pub(super) struct Rig {
     pub bus: SystemBus,
     pub now: u64,
+    unit: u32,
 }
 
 impl Rig {
@@ -27,22 +31,37 @@ impl Rig {
         let spec = BoardSpec::named("sam9263").unwrap();
         let mut bus = SystemBus::new(&spec).unwrap();
         bus.attach("unit", (UNIT, 0x1000), unit).unwrap();
-        Rig { bus, now: 0 }
+        Rig {
+            bus,
+            now: 0,
+            unit: UNIT,
+        }
+    }
+
+    /// Makes a board with its own units, one of which is under test, and with little RAM.
+    pub(super) fn of(board: &str, unit: u32) -> Rig {
+        let mut spec = BoardSpec::named(board).unwrap();
+        spec.ram_bytes = RAM_BYTES;
+        let bus = SystemBus::new(&spec).unwrap();
+        Rig { bus, now: 0, unit }
     }
 
     pub(super) fn read(&mut self, offset: u32) -> u32 {
         let (value, cycles) = self
             .bus
-            .read(self.now, Pa(UNIT + offset), Width::Word)
+            .read(self.now, Pa(self.unit.wrapping_add(offset)), Width::Word)
             .unwrap();
         self.run(self.now + u64::from(cycles));
         value
     }
 
     pub(super) fn try_write(&mut self, offset: u32, value: u32) -> Result<(), BusError> {
-        let cycles = self
-            .bus
-            .write(self.now, Pa(UNIT + offset), Width::Word, value)?;
+        let cycles = self.bus.write(
+            self.now,
+            Pa(self.unit.wrapping_add(offset)),
+            Width::Word,
+            value,
+        )?;
         self.run(self.now + u64::from(cycles));
         Ok(())
     }
@@ -85,11 +104,13 @@ impl Rig {
     }
 
     pub(super) fn load(&mut self, pa: u32, bytes: &[u8]) {
-        assert!(self.bus.ram_mut().load(pa, bytes));
+        let base = self.bus.ram_base();
+        assert!(self.bus.ram_mut().load(pa - base, bytes));
     }
 
     pub(super) fn ram(&self, pa: u32, count: u32) -> Vec<u8> {
-        (pa..pa + count)
+        let from = pa - self.bus.ram_base();
+        (from..from + count)
             .map(|at| self.bus.ram().peek(at).unwrap())
             .collect()
     }
@@ -126,7 +147,7 @@ impl Rig {
             }
             if self
                 .bus
-                .read(self.now, Pa(UNIT + offset), Width::Word)
+                .read(self.now, Pa(self.unit.wrapping_add(offset)), Width::Word)
                 .is_err()
             {
                 let _ = self.bus.take_stop();

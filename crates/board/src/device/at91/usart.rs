@@ -3,8 +3,8 @@
 //! atmel_serial.c; AT91SAM9263 data sheet, chapters USART and DBGU (recalled).
 //!
 //! Modelled: the asynchronous mode with one holding register in each direction, baud rate and frame length, the receive
-//! time-out, local loopback, transfers by PDC, and the interrupts of all these. A host that sends faster than the guest reads has to wait,
-//! as with RTS, so no byte from outside is lost to overrun. A break has no effect outside the part. Modem lines are
+//! time-out, local loopback, transfers by PDC, and the interrupts of all these. A host that sends faster than the guest
+//! reads has to wait, as with RTS, so no byte from outside is lost to overrun. A break has no effect outside the part. Modem lines are
 //! asserted and do not change. The debug unit has 8-bit characters, no time-out, and two chip identification registers.
 //! Refused: synchronous, infrared, smart card and modem modes, automatic echo, and remote loopback.
 //!
@@ -18,7 +18,11 @@ use crate::bus::dma::Memory;
 use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
 use arm::Width;
+use fifo::Line;
 use std::collections::VecDeque;
+
+#[path = "usart_fifo.rs"]
+mod fifo;
 
 /// Maximum number of bytes from outside that wait for the line.
 const LINE_MAX: usize = 4096;
@@ -70,15 +74,15 @@ pub(crate) struct Usart {
     latched: u32,
     transmits: bool,
     receives: bool,
-    /// THR, if it is full.
-    holding: Option<u8>,
+    /// THR.
+    holding: Line,
     /// The byte on the wire, and the cycle at which its stop bit ends (`u64::MAX` while idle).
     shifting: u8,
     tx_done: u64,
     sent: Vec<u8>,
-    /// RHR, and whether it is full.
+    /// The character that RHR shows, and the characters that no one has read.
     received: u8,
-    is_full: bool,
+    arrived: Line,
     /// Bytes from outside that have not arrived yet, and the cycle at which the first one arrives.
     line: VecDeque<u8>,
     rx_next: u64,
@@ -94,7 +98,7 @@ pub(crate) struct Usart {
 }
 
 arm::state!(
-    Usart: mode, baud, mask, latched, transmits, receives, holding, shifting, tx_done, sent, received, is_full, line,
+    Usart: mode, baud, mask, latched, transmits, receives, holding, shifting, tx_done, sent, received, arrived, line,
     rx_next, timeout, timeout_waits, timeout_at, guard, fidi, pdc, ticked; kind, clock
 );
 
@@ -110,12 +114,12 @@ impl Usart {
             latched: 0,
             transmits: false,
             receives: false,
-            holding: None,
+            holding: Line::default(),
             shifting: 0,
             tx_done: u64::MAX,
             sent: Vec::new(),
             received: 0,
-            is_full: false,
+            arrived: Line::default(),
             line: VecDeque::new(),
             rx_next: u64::MAX,
             timeout: 0,
@@ -183,7 +187,8 @@ impl Usart {
 
     fn start_tx(&mut self, now: u64) {
         if self.tx_done == u64::MAX
-            && let Some(byte) = self.holding.take_if(|_| self.transmits)
+            && self.transmits
+            && let Some(byte) = self.holding.pop()
         {
             self.shifting = byte;
             self.tx_done = now.saturating_add(self.frame());
@@ -191,7 +196,8 @@ impl Usart {
     }
 
     fn start_rx(&mut self, now: u64) {
-        let ready = self.receives && !self.is_full && !self.loops() && !self.line.is_empty();
+        let has_room = self.arrived.room() > 0;
+        let ready = self.receives && has_room && !self.loops() && !self.line.is_empty();
         if !ready {
             self.rx_next = u64::MAX;
         } else if self.rx_next == u64::MAX {
@@ -204,10 +210,10 @@ impl Usart {
         if !self.receives {
             return;
         }
-        if self.is_full {
+        if self.arrived.room() == 0 {
             self.latched |= OVRE;
         }
-        (self.received, self.is_full) = (byte, true);
+        self.arrived.push(byte);
         self.start_timeout(at);
     }
 
@@ -256,21 +262,23 @@ impl Usart {
 
     /// Returns whether a channel of the PDC can move a byte.
     fn is_served(&self) -> bool {
-        let sends = self.holding.is_none() && self.transmits;
-        self.is_full && self.pdc.receive.is_ready() || sends && self.pdc.transmit.is_ready()
+        let sends = self.holding.is_empty() && self.transmits;
+        !self.arrived.is_empty() && self.pdc.receive.is_ready()
+            || sends && self.pdc.transmit.is_ready()
     }
 
     /// Lets the PDC move the bytes that it can.
     fn serve(&mut self, at: u64, memory: &mut Memory<'_>) {
         while self.is_served() {
-            if self.is_full && self.pdc.store(memory, &[self.received]) {
-                self.is_full = false;
-                self.start_rx(at);
+            if let Some(byte) = self.arrived.first()
+                && self.pdc.store(memory, &[byte])
+            {
+                self.take_character(at);
             }
             let mut byte = [0];
-            let sends = self.holding.is_none() && self.transmits;
+            let sends = self.holding.is_empty() && self.transmits;
             if sends && self.pdc.fetch(memory, &mut byte) {
-                self.holding = Some(byte[0]);
+                self.holding.push(byte[0]);
                 self.start_tx(at);
             }
         }
@@ -278,23 +286,44 @@ impl Usart {
 
     fn status(&self) -> u32 {
         let flag = |on, bit| if on { bit } else { 0 };
-        let empty = self.holding.is_none();
+        let empty = self.holding.is_empty() && self.tx_done == u64::MAX;
         self.pdc.flags(PDC_FLAGS)
             | self.latched
-            | flag(self.is_full, RXRDY)
-            | flag(empty && self.transmits, TXRDY)
-            | flag(empty && self.transmits && self.tx_done == u64::MAX, TXEMPTY)
+            | flag(self.receive_request(), RXRDY)
+            | flag(self.transmit_request(), TXRDY)
+            | flag(empty && self.transmits, TXEMPTY)
+    }
+
+    /// Returns the level of RXRDY, which is also a request to a DMA controller.
+    pub(crate) fn receive_request(&self) -> bool {
+        self.arrived.has_enough()
+    }
+
+    /// Returns the level of TXRDY, which is also a request to a DMA controller.
+    pub(crate) fn transmit_request(&self) -> bool {
+        self.transmits && self.holding.has_room()
+    }
+
+    /// Takes a character from RHR, or the last one once more if there is none.
+    fn take_character(&mut self, now: u64) -> u8 {
+        if let Some(byte) = self.arrived.pop() {
+            self.received = byte;
+        }
+        self.start_rx(now);
+        self.received
     }
 
     fn control(&mut self, now: u64, value: u32) {
         let has = |bit| value & bit != 0;
         if has(CR_RSTRX) {
-            (self.receives, self.is_full) = (false, false);
+            self.receives = false;
+            self.arrived.clear();
             self.latched = 0;
             self.timeout_at = u64::MAX;
         }
         if has(CR_RSTTX) {
-            (self.transmits, self.holding, self.tx_done) = (false, None, u64::MAX);
+            (self.transmits, self.tx_done) = (false, u64::MAX);
+            self.holding.clear();
         }
         if has(CR_RXDIS) {
             self.receives = false;
@@ -349,11 +378,7 @@ impl Usart {
             (0x04, _) => self.mode,
             (0x10, _) => self.mask,
             (0x14, _) => self.status(),
-            (0x18, _) => {
-                self.is_full = false;
-                self.start_rx(now);
-                u32::from(self.received)
-            }
+            (0x18, _) => u32::from(self.take_character(now)),
             (0x20, _) => self.baud,
             (0x24, _) if usart => self.timeout,
             (0x28, _) if usart => self.guard,
@@ -377,7 +402,7 @@ impl Usart {
             0x0c => self.mask &= !value,
             0x1c => {
                 if self.transmits {
-                    self.holding = Some(value as u8);
+                    self.holding.push(value as u8);
                 }
                 self.start_tx(now);
             }

@@ -3,13 +3,16 @@
 //! drivers/tty/serial/atmel_serial.c and atmel_serial.h.
 //!
 //! MR selects which unit of the window is at work: USART at 0x200, SPI at 0x400, TWI at 0x600. The units that are not
-//! selected read 0 and ignore writes. The USART is that of the older chips without its PDC. Its FIFO registers hold what
-//! software writes, and the FIFOs have the depth of the holding registers, so a level is 0 or 1, and no threshold is
-//! passed. Refused: the modes SPI and TWI. Not modelled: requests to the DMA controller.
+//! selected read 0 and ignore writes. The USART is that of the older chips without its PDC, and with FIFOs of 16
+//! characters. While the FIFOs are enabled, an access to RHR or THR moves as many characters as it has bytes. The ready
+//! modes of FMR set the levels at which RXRDY and TXRDY are set. Refused: the modes SPI and TWI, and accesses that take
+//! more characters than there are, or for which there is no room. Not modelled: flags and interrupts of the FIFOs, and
+//! their control of RTS.
 //!
 //! Value: `version` of the USART (default 0x10302).
 //!
-//! Outputs: 0 = interrupt. No inputs. Clock: the peripheral clock at 200 MHz, unless the machine file gives another rate.
+//! Outputs: 0 = interrupt, 1 = request to transmit (TXRDY), 2 = request to receive (RXRDY), for the DMA controller. No
+//! inputs. Clock: the peripheral clock at 200 MHz, unless the machine file gives another rate.
 
 use super::super::usart::{Kind, Usart};
 use crate::device::{Device, Unmodelled, regs};
@@ -19,6 +22,8 @@ use arm::Width;
 const PART: &str = "sam9x60_flexcom";
 const USART: u32 = 0x200;
 const CONTROL: u32 = 0x00;
+const RHR: u32 = 0x18;
+const THR: u32 = 0x1c;
 const FIFO_CONTROL: u32 = 7 << 24 | 3 << 30;
 /// FMR, FLR, FIER, FIDR, FIMR and FESR.
 const FIFO_FIRST: u32 = 0xa0;
@@ -52,12 +57,13 @@ impl Flexcom {
         self.mode == 1 && (USART..USART + 0x100).contains(&offset)
     }
 
-    fn get(&self, offset: u32) -> Option<u32> {
+    fn get(&mut self, now: u64, offset: u32) -> Option<u32> {
         Some(match offset {
             0x00 => self.mode,
             0x04..=0x1fc => 0,
             _ if self.is_usart(offset) => match offset - USART {
                 0xa0 => self.fifo_mode,
+                0xa4 => self.usart.fifo_levels(now),
                 0xb0 => self.fifo_mask,
                 _ => 0,
             },
@@ -72,7 +78,10 @@ impl Flexcom {
             0x00 => self.mode = value & 3,
             0x04..=0x1fc => {}
             _ if self.is_usart(offset) => match offset - USART {
-                0xa0 => self.fifo_mode = value,
+                0xa0 => {
+                    self.fifo_mode = value;
+                    self.usart.set_fifo_mode(value);
+                }
                 0xa8 => self.fifo_mask |= value,
                 0xac => self.fifo_mask &= !value,
                 _ => {}
@@ -98,14 +107,25 @@ impl Device for Flexcom {
 
     fn read(&mut self, now: u64, offset: u32, width: Width) -> Result<u32, Unmodelled> {
         match self.inner(offset) {
+            Some(RHR) => {
+                let characters = self.usart.take_characters(now, width);
+                characters.map_err(|why| Unmodelled(format!("{PART}: read of RHR: {why}")))
+            }
             Some(inner) => self.usart.read(now, inner, width),
-            None => regs::apb_read(PART, None, offset, width, |offset| self.get(offset)),
+            None => regs::apb_read(PART, None, offset, width, |offset| self.get(now, offset)),
         }
     }
 
     fn write(&mut self, now: u64, offset: u32, width: Width, value: u32) -> Result<(), Unmodelled> {
         match self.inner(offset) {
-            Some(CONTROL) => self.usart.write(now, CONTROL, width, value & !FIFO_CONTROL),
+            Some(CONTROL) => {
+                self.usart.control_fifos(now, value);
+                self.usart.write(now, CONTROL, width, value & !FIFO_CONTROL)
+            }
+            Some(THR) => {
+                let put = self.usart.put_characters(now, width, value);
+                put.map_err(|why| regs::bad_write(PART, offset, value, why))
+            }
             Some(inner) => self.usart.write(now, inner, width, value),
             None => regs::apb_write(PART, None, offset, value, |offset, value| {
                 self.set(offset, value)
@@ -126,7 +146,10 @@ impl Device for Flexcom {
     }
 
     fn outputs(&self) -> u32 {
+        let is_usart = self.mode == 1;
         self.usart.outputs()
+            | u32::from(is_usart && self.usart.transmit_request()) << 1
+            | u32::from(is_usart && self.usart.receive_request()) << 2
     }
 
     fn receive(&mut self, now: u64, bytes: &[u8]) -> usize {
@@ -175,10 +198,15 @@ mod tests {
             (0x200, 1 << 6 | 1 << 4),
             (0x21c, 65),
         ] {
-            unit.write(0, offset, Width::Word, value).unwrap();
+            let width = if offset == 0x21c {
+                Width::Byte
+            } else {
+                Width::Word
+            };
+            unit.write(0, offset, width, value).unwrap();
         }
         assert_eq!(unit.read(0, 0x2a0, Width::Word), Ok(0x31));
-        assert_eq!(unit.read(0, 0x2a4, Width::Word), Ok(0));
+        assert_eq!(unit.read(0, 0x2a4, Width::Word), Ok(0), "the first is sent");
         let mut saved = Vec::new();
         arm::State::save(&unit, &mut saved);
         let mut copy = self::unit();
@@ -188,5 +216,52 @@ mod tests {
             unit.tick(due);
             assert_eq!(unit.transmitted(), [65]);
         }
+    }
+
+    #[test]
+    fn an_access_moves_as_many_characters_as_it_has_bytes() {
+        let mut unit = unit();
+        for (offset, value) in [
+            (0, 1),
+            (0x204, 0x88c0),
+            (0x220, 108),
+            (0x200, 1 << 30 | 3 << 24),
+            (0x2a0, 0x12),
+            (0x200, 1 << 6 | 1 << 4),
+        ] {
+            unit.write(0, offset, Width::Word, value).unwrap();
+        }
+        assert_eq!(unit.outputs(), 2, "room for four, and nothing received");
+        for value in [0x0403_0201, 0x0807_0605, 0x0c0b_0a09] {
+            unit.write(0, 0x21c, Width::Word, value).unwrap();
+        }
+        unit.write(0, 0x21c, Width::Half, 0x0e0d).unwrap();
+        assert_eq!(
+            unit.read(0, 0x2a4, Width::Word),
+            Ok(13),
+            "one is on the wire"
+        );
+        assert_eq!(unit.outputs(), 0, "room for three");
+        assert!(unit.write(0, 0x21c, Width::Word, 1).is_err());
+        let frame = 10 * 16 * 108 * 3;
+        unit.tick(2 * frame);
+        assert_eq!(unit.outputs(), 6, "two characters are back");
+        assert_eq!(unit.read(2 * frame, 0x2a4, Width::Word), Ok(2 << 16 | 11));
+        assert!(unit.read(2 * frame, 0x218, Width::Word).is_err());
+        assert_eq!(unit.read(2 * frame, 0x218, Width::Half), Ok(0x0201));
+        assert_eq!(unit.outputs(), 2);
+        // Nobody reads: sixteen characters fit, and the next one is lost.
+        for n in 3..20u32 {
+            unit.write(u64::from(n) * frame, 0x21c, Width::Byte, n)
+                .unwrap();
+            unit.tick(u64::from(n + 1) * frame);
+        }
+        unit.tick(60 * frame);
+        let status = unit.read(60 * frame, 0x214, Width::Word).unwrap();
+        assert_eq!(status & 0x221, 0x221, "RXRDY, OVRE and TXEMPTY");
+        assert_eq!(unit.read(60 * frame, 0x2a4, Width::Word), Ok(16 << 16));
+        assert_eq!(unit.read(60 * frame, 0x218, Width::Word), Ok(0x0605_0403));
+        unit.write(60 * frame, 0x200, Width::Word, 1 << 31).unwrap();
+        assert_eq!(unit.outputs(), 2, "an empty holding register");
     }
 }

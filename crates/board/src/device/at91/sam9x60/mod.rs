@@ -9,6 +9,7 @@ mod pmc;
 mod sdmmc;
 mod shutdown;
 mod watchdog;
+mod xdmac;
 
 use super::storage::Storage;
 use super::tcb::Tcb;
@@ -62,4 +63,5 @@ pub(in crate::device) static PARTS: &[Part] = &[
     part("sam9x60_shdwc", &[], |_| Box::new(shutdown::Shutdown::default())),
     part("sam9x60_tcb", &[], |p| Box::new(Tcb::wide(p.clock(MCK_HZ)))),
     part("sam9x60_wdt", &[], |_| Box::new(watchdog::Watchdog::new())),
+    part("sam9x60_xdmac", &[], |p| Box::new(xdmac::Xdmac::new(p.clock(MCK_HZ)))),
 ];

@@ -27,7 +27,7 @@ impl Request<'_> {
     pub(super) fn all_disturbed(&self, command: &Command, guest: &Prepared) -> Result<Outcome> {
         let seeds = self.args.chaos.chaos_seeds.context("no seeds")?;
         let mut all = Vec::new();
-        for mutant in mutant::load(&self.args.target.mutants()?)? {
+        for mutant in mutant::load_for(&self.args.target.mutants()?, &self.board.name)? {
             let run = self.campaign(command, guest.clone(), Some(&mutant), &|campaign, made| {
                 made.run(campaign, seeds)
             });
