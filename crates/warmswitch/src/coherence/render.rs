@@ -365,7 +365,7 @@ impl Style<'_> {
                 },
                 "cycle": writer.cycle,
                 "mva": writer.mva,
-                "pid": writer.pid,
+                "pid": writer.master().is_none().then_some(writer.pid),
                 "ttb": writer.ttb,
             },
             "newest_was": place_json(report.place),

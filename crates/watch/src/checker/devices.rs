@@ -4,11 +4,11 @@
 //! A device that moves data was started by a store to its registers, but the device says nothing of this store. The last
 //! store before the transfer is the nearest answer. It may be a later store, such as one that masks an interrupt.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::report::Moment;
 use super::shadow::{Path, Writer};
-use arm::{Context, Pa};
+use arm::{Context, Pa, Width};
 use board::bus::SystemBus;
 use board::bus::dma::Purpose;
 
@@ -35,11 +35,22 @@ pub(super) struct Bell {
     pub node: u32,
 }
 
+/// A word of which bus masters wrote some bytes.
+#[derive(Clone, Copy)]
+struct Part {
+    /// Last writer of the other bytes.
+    before: Writer,
+    /// Bits of the word that bus masters wrote.
+    bits: u32,
+}
+
 /// Names and last stores, by the number of the bus master.
 #[derive(Clone, Default)]
 pub(super) struct Devices {
     names: Vec<String>,
     bells: Vec<VecDeque<Bell>>,
+    /// Words by address. An entry counts only while [`Writer::is_partly_by_master`] is true of the word's last writer.
+    parts: BTreeMap<u32, Part>,
 }
 
 impl Devices {
@@ -48,7 +59,30 @@ impl Devices {
         Devices {
             bells: vec![VecDeque::new(); names.len()],
             names,
+            parts: BTreeMap::new(),
         }
+    }
+
+    /// Records that a bus master writes to a word. `before` is the word's last writer until now.
+    pub fn wrote(&mut self, pa: Pa, width: Width, before: Writer) {
+        if width == Width::Word {
+            return;
+        }
+        let new = Part { before, bits: 0 };
+        let part = self.parts.entry(pa.0 & !3).or_insert(new);
+        if !before.is_partly_by_master() {
+            *part = new;
+        }
+        part.bits |= width.mask() << (8 * (pa.0 & 3));
+    }
+
+    /// Returns the writer of those bits of the data at `pa` that are set in `bits`. `last` is the last writer of the
+    /// word. If some of the bits are by bus masters, the writer is the last bus master.
+    pub fn writer(&self, pa: Pa, bits: u32, last: Writer) -> Writer {
+        let part = self.parts.get(&(pa.0 & !3));
+        let part = part.filter(|_| last.is_partly_by_master());
+        let is_other = |part: &&Part| part.bits & bits << (8 * (pa.0 & 3)) == 0;
+        part.filter(is_other).map_or(last, |part| part.before)
     }
 
     /// Records a store, if it is to a device's register.
@@ -89,9 +123,26 @@ impl Devices {
     }
 }
 
+/// A bus master has no FCSE PID, so its number takes the place of the PID. Only these functions know that.
 impl Writer {
+    /// Returns the writer of a value that a bus master wrote.
+    pub(super) fn by_master(cycle: u64, master: u32, whole: bool) -> Writer {
+        Writer {
+            cycle,
+            pid: master,
+            path: Path::Dma,
+            whole,
+            ..Writer::default()
+        }
+    }
+
     /// Returns the number of the bus master that wrote the value, if one did.
     pub fn master(&self) -> Option<u32> {
         (self.path == Path::Dma).then_some(self.pid)
+    }
+
+    /// Returns whether a bus master wrote only some bytes of the word.
+    pub(super) fn is_partly_by_master(&self) -> bool {
+        self.path == Path::Dma && !self.whole
     }
 }

@@ -144,13 +144,8 @@ impl Checker {
         width: Width,
         value: u32,
     ) -> Reaction {
-        let writer = Writer {
-            cycle,
-            pid: master,
-            path: Path::Dma,
-            whole: width == Width::Word,
-            ..Writer::default()
-        };
+        let writer = Writer::by_master(cycle, master, width == Width::Word);
+        self.devices.wrote(pa, width, self.shadow.writer(pa.0));
         self.written(pa, width, value, writer)
     }
 
@@ -235,7 +230,8 @@ impl Checker {
         width: Width,
         [got, newest]: [u32; 2],
     ) -> Reaction {
-        let writer = self.shadow.writer(pa.0);
+        let last = self.shadow.writer(pa.0);
+        let writer = self.devices.writer(pa, got ^ newest, last);
         let fill = self.history.fill_of(access, mva);
         let met = Difference {
             context,
@@ -331,7 +327,9 @@ impl Checker {
             old |= 1 << n;
             if !is_lost {
                 let access = Access::WriteBack { victim };
-                let writer = self.shadow.writer(at.0);
+                let newest = newest.unwrap_or(0);
+                let last = self.shadow.writer(at.0);
+                let writer = self.devices.writer(at, newest ^ word, last);
                 let found = diagnosis::Found {
                     context: *context,
                     access,
@@ -339,7 +337,7 @@ impl Checker {
                     pa: at,
                     width: Width::Word,
                     got: *word,
-                    newest: newest.unwrap_or(0),
+                    newest,
                     writer,
                 };
                 let report = diagnosis::overwritten(&self.history, &self.dirty, found);

@@ -29,7 +29,7 @@ pub struct Writer {
     pub pc: u32,
     /// Modified virtual address of the store.
     pub mva: u32,
-    /// FCSE PID register. If a bus master wrote the value: its number.
+    /// FCSE PID register. Means nothing if a bus master wrote the value, see [`Writer::master`].
     pub pid: u32,
     /// Translation table base.
     pub ttb: u32,
