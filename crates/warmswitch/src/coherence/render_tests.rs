@@ -178,6 +178,7 @@ fn a_read_by_a_device_has_no_instruction_and_no_address_space() {
     found.access = Access::Dma {
         master: 3,
         purpose: Purpose::Data,
+        writes: false,
     };
     found.context = arm::Context {
         cycle: 2_000_000,

@@ -6,11 +6,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::report::Moment;
+use super::Checker;
+use super::report::{Access, Moment};
 use super::shadow::{Path, Writer};
-use arm::{Context, Pa, Width};
+use arm::{Context, Mva, Pa, Reaction, Width};
 use board::bus::SystemBus;
-use board::bus::dma::Purpose;
+use board::bus::dma::{Purpose, Transfer};
 
 /// A bus master that a report is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,6 +121,53 @@ impl Devices {
         let bells = self.bells.get(master as usize)?;
         let after = bells.partition_point(|bell| bell.cycle <= cycle);
         bells.get(after.checked_sub(1)?).copied()
+    }
+}
+
+impl Checker {
+    /// Records a write to RAM by a bus master other than the core. The caller passes the result to [`Cpu::react`].
+    #[must_use]
+    pub fn dma_write(&mut self, cycle: u64, pa: Pa, value: u8) -> Reaction {
+        self.dma_written((cycle, 0), pa, Width::Byte, u32::from(value))
+    }
+
+    fn dma_written(
+        &mut self,
+        (cycle, master): (u64, u32),
+        pa: Pa,
+        width: Width,
+        value: u32,
+    ) -> Reaction {
+        let writer = Writer::by_master(cycle, master, width == Width::Word);
+        self.devices.wrote(pa, width, self.shadow.writer(pa.0));
+        self.written(pa, width, value, writer)
+    }
+
+    /// Records a burst by a bus master other than the core. The bytes that the bus master wrote become the newest data.
+    /// The bytes that it read must be the newest data.
+    pub(super) fn dma(&mut self, transfer: &Transfer) -> Reaction {
+        let context = Context {
+            cycle: transfer.cycle,
+            ..Context::default()
+        };
+        let access = Access::Dma {
+            master: transfer.master,
+            purpose: transfer.purpose,
+            writes: transfer.writes,
+        };
+        let by = (transfer.cycle, transfer.master);
+        let mut reaction = self.moves_buffers(transfer);
+        for (pa, width, value) in transfer.pieces() {
+            let pa = Pa(pa);
+            let one = match transfer.writes {
+                true => self.dma_written(by, pa, width, value),
+                false => self.compare(&context, access, (Mva(pa.0), pa), width, value),
+            };
+            if one != Reaction::Continue {
+                reaction = one;
+            }
+        }
+        reaction
     }
 }
 

@@ -18,6 +18,8 @@ pub enum Path {
     Buffer,
     /// Written by another bus master.
     Dma,
+    /// No value. The writer of a report about a DMA buffer is the call that mapped or unmapped the buffer.
+    Call,
 }
 
 /// The last writer of a word or of a part of it.
@@ -47,7 +49,7 @@ impl Writer {
     /// Returns the modified virtual address of the store. Returns `None` if no instruction wrote the value.
     pub fn address(&self) -> Option<Mva> {
         match self.path {
-            Path::Loaded | Path::Dma => None,
+            Path::Loaded | Path::Dma | Path::Call => None,
             Path::Line | Path::Buffer => Some(Mva(self.mva)),
         }
     }
