@@ -132,6 +132,9 @@ impl Mappings {
             self.forget(oldest);
         }
         let (start, end) = (mapping.start, mapping.end);
+        if mapping.is_devices(start, end) {
+            self.cleaned(start, end);
+        }
         for page in start >> PAGE..=(end - 1) >> PAGE {
             self.pages.entry(page).or_default().push(self.next);
         }
@@ -244,11 +247,20 @@ impl Mappings {
         for number in self.containing(start, end) {
             if let Some(mapping) = self.all.get_mut(&number) {
                 mapping.cores.remove(start, end);
-                mapping.stores.remove(start, end);
                 mapping.synced = Some(call);
             }
         }
+        self.cleaned(start, end);
         self.find_lines(start, end);
+    }
+
+    /// Records that the stores to these bytes have reached memory, in all mappings.
+    fn cleaned(&mut self, start: u32, end: u32) {
+        for number in self.numbers(start, end) {
+            if let Some(mapping) = self.all.get_mut(&number) {
+                mapping.stores.remove(start, end);
+            }
+        }
     }
 
     /// Records a store by the core to bytes of buffers that the device only reads and that it owns.

@@ -270,6 +270,17 @@ fn a_store_to_a_buffer_that_a_device_reads_is_reported_if_the_device_reads_it_un
     assert!(report.trace.device.is_some());
 }
 
+/// The kernel writes a page of a file to the memory card. Meanwhile, a program changes the page and sends it to the network.
+#[test]
+fn a_second_mapping_synchronises_the_bytes_for_all_devices() {
+    let mut driver = Driver::new();
+    driver.maps(DEVICE, TO);
+    driver.stores(BUFFER);
+    driver.maps(OTHER, TO);
+    driver.moves(BUFFER, 4, false);
+    assert_eq!(driver.kinds(), []);
+}
+
 /// The attribute says that the driver synchronises the buffer itself (as network drivers with pools of pages do).
 #[test]
 fn a_mapping_without_maintenance_is_the_cores_until_it_is_synchronised() {
