@@ -430,3 +430,5 @@ fn is_twice(one: &Mapping, other: &Mapping) -> bool {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod transfer_tests;

@@ -10,26 +10,26 @@ use board::Observer as _;
 use board::bus::dma::Purpose;
 
 /// Entries of the functions.
-const ENTRIES: u32 = 0xc000_8000;
+pub(super) const ENTRIES: u32 = 0xc000_8000;
 /// Kernel addresses of the RAM from 0 on.
-const DIRECT: u32 = 0xc000_0000;
+pub(super) const DIRECT: u32 = 0xc000_0000;
 /// Stack of the driver, and memory for scatterlists and handles.
 const SP: u32 = 0xc008_0000;
-const LISTS: u32 = 0xc009_0000;
+pub(super) const LISTS: u32 = 0xc009_0000;
 /// Linux's directions.
-const BOTH: u32 = 0;
-const TO: u32 = 1;
-const FROM: u32 = 2;
+pub(super) const BOTH: u32 = 0;
+pub(super) const TO: u32 = 1;
+pub(super) const FROM: u32 = 2;
 /// Two `struct device`.
-const DEVICE: u32 = 0xc100_0000;
-const OTHER: u32 = 0xc100_0400;
+pub(super) const DEVICE: u32 = 0xc100_0000;
+pub(super) const OTHER: u32 = 0xc100_0400;
 /// A buffer that begins and ends inside a line.
-const BUFFER: u32 = 0x0020_0008;
-const BYTES: u32 = 100;
+pub(super) const BUFFER: u32 = 0x0020_0008;
+pub(super) const BYTES: u32 = 100;
 /// Code of the kernel that uses the buffer.
 const USES: u32 = 0xc000_5000;
 
-struct Driver {
+pub(super) struct Driver {
     script: Scripted,
     cycle: u64,
     mode: u32,
@@ -41,7 +41,7 @@ fn entry(call: DmaCall) -> u32 {
 }
 
 impl Driver {
-    fn new() -> Driver {
+    pub(super) fn new() -> Driver {
         let mut script = Scripted::new(&[]);
         script.ttb = script.bus.ram_base() + 0x4000;
         script.puts(USES, script.ttb + 4 * (DIRECT >> 20), 0xc12);
@@ -57,7 +57,7 @@ impl Driver {
         }
     }
 
-    fn send(&mut self, pc: u32, event: Event<'_>) {
+    pub(super) fn send(&mut self, pc: u32, event: Event<'_>) {
         self.cycle += 1;
         let context = Context {
             cycle: self.cycle,
@@ -70,7 +70,7 @@ impl Driver {
         script.checker.observe(&script.bus, &context, event);
     }
 
-    fn fetched(&mut self, pc: u32, value: u32, registers: &[u32; 16]) {
+    pub(super) fn fetched(&mut self, pc: u32, value: u32, registers: &[u32; 16]) {
         let fetch = Event::Fetch {
             mva: Mva(pc),
             pa: Pa(u32::MAX - 3),
@@ -82,12 +82,18 @@ impl Driver {
         self.send(pc, fetch);
     }
 
-    fn puts(&mut self, va: u32, value: u32) {
+    pub(super) fn puts(&mut self, va: u32, value: u32) {
         self.script.puts(USES, va - DIRECT, value);
     }
 
     /// Calls a function from a caller, which gets `result`.
-    fn calls_from(&mut self, from: u32, call: DmaCall, arguments: [u32; 6], result: u32) {
+    pub(super) fn calls_from(
+        &mut self,
+        from: u32,
+        call: DmaCall,
+        arguments: [u32; 6],
+        result: u32,
+    ) {
         for (n, word) in [arguments[4], arguments[5]].into_iter().enumerate() {
             self.puts(SP + 4 * n as u32, word);
         }
@@ -101,21 +107,21 @@ impl Driver {
         self.fetched(from + 4, 0, &registers);
     }
 
-    fn calls(&mut self, call: DmaCall, arguments: [u32; 6], result: u32) {
+    pub(super) fn calls(&mut self, call: DmaCall, arguments: [u32; 6], result: u32) {
         self.calls_from(CALLERS[0], call, arguments, result);
     }
 
-    fn maps(&mut self, device: u32, direction: u32) {
+    pub(super) fn maps(&mut self, device: u32, direction: u32) {
         let arguments = [device, 0, 0, BYTES, direction, 0];
         self.calls(DmaCall::MapPage, arguments, BUFFER);
     }
 
     /// Calls a function with the buffer.
-    fn does(&mut self, call: DmaCall) {
+    pub(super) fn does(&mut self, call: DmaCall) {
         self.calls_from(CALLERS[1], call, [DEVICE, BUFFER, BYTES, 0, 0, 0], 0);
     }
 
-    fn loads(&mut self, pa: u32) {
+    pub(super) fn loads(&mut self, pa: u32) {
         let load = Event::Load {
             mva: Mva(DIRECT.wrapping_add(pa)),
             pa: Pa(pa),
@@ -126,7 +132,7 @@ impl Driver {
         self.send(USES, load);
     }
 
-    fn stores(&mut self, pa: u32) {
+    pub(super) fn stores(&mut self, pa: u32) {
         let store = Event::Store {
             mva: Mva(DIRECT.wrapping_add(pa)),
             pa: Pa(pa),
@@ -137,7 +143,7 @@ impl Driver {
         self.send(USES + 4, store);
     }
 
-    fn moves(&mut self, pa: u32, bytes: u32, writes: bool) {
+    pub(super) fn moves(&mut self, pa: u32, bytes: u32, writes: bool) {
         let transfer = Transfer {
             master: 3,
             cycle: self.cycle,
@@ -150,24 +156,24 @@ impl Driver {
         let _ = self.script.checker.transferred(&transfer);
     }
 
-    fn reports(&self) -> Vec<Report> {
+    pub(super) fn reports(&self) -> Vec<Report> {
         let all = self.script.checker.reports();
         all.map(|(report, _)| report.clone()).collect()
     }
 
-    fn kinds(&self) -> Vec<ReportKind> {
+    pub(super) fn kinds(&self) -> Vec<ReportKind> {
         self.reports().iter().map(|report| report.kind).collect()
     }
 
     /// Returns the kinds of the reports so far, and discards the reports.
-    fn takes(&mut self) -> Vec<ReportKind> {
+    pub(super) fn takes(&mut self) -> Vec<ReportKind> {
         let kinds = self.kinds();
         self.script.checker.forget_reports();
         kinds
     }
 }
 
-const TOUCHED: [ReportKind; 1] = [ReportKind::TouchedWhileMapped];
+pub(super) const TOUCHED: [ReportKind; 1] = [ReportKind::TouchedWhileMapped];
 
 #[test]
 fn a_load_before_the_synchronisation_is_reported_with_its_driver() {
@@ -309,134 +315,6 @@ fn a_failed_call_maps_nothing() {
     driver.calls(DmaCall::MapPage, [DEVICE, 0, 0, BYTES, 3, 0], BUFFER);
     driver.loads(BUFFER);
     assert_eq!(driver.kinds(), []);
-}
-
-#[test]
-fn a_buffer_that_is_given_away_twice_is_reported_unless_the_devices_only_read() {
-    let twice = [ReportKind::MappedTwice];
-    for (first, second, expected) in [
-        ((DEVICE, FROM), (DEVICE, FROM), &twice[..]),
-        ((DEVICE, TO), (DEVICE, BOTH), &[]),
-        ((DEVICE, TO), (OTHER, TO), &[]),
-        ((DEVICE, TO), (DEVICE, FROM), &[]),
-        ((DEVICE, TO), (OTHER, FROM), &twice),
-        ((DEVICE, BOTH), (OTHER, BOTH), &twice),
-    ] {
-        let mut driver = Driver::new();
-        driver.maps(first.0, first.1);
-        driver.maps(second.0, second.1);
-        assert_eq!(driver.kinds(), expected, "{first:x?} {second:x?}");
-    }
-}
-
-#[test]
-fn a_second_mapping_is_reported_with_the_first() {
-    let mut driver = Driver::new();
-    driver.maps(DEVICE, FROM);
-    let arguments = [OTHER, 0, 0, 64, TO, 0];
-    driver.calls_from(CALLERS[1], DmaCall::MapPage, arguments, BUFFER + 32);
-    let report = &driver.reports()[0];
-    assert_eq!(report.access, Access::Map);
-    assert_eq!(
-        (report.context.pc, report.writer.pc),
-        (CALLERS[1] + 4, CALLERS[0])
-    );
-    let again = report.buffer.as_ref().unwrap().again;
-    assert_eq!(again, Some((Pa(BUFFER + 32), 64, Direction::ToDevice)));
-    let mut driver = Driver::new();
-    driver.maps(DEVICE, FROM);
-    driver.does(DmaCall::UnmapPage);
-    driver.maps(DEVICE, FROM);
-    // The byte after the buffer.
-    let next = BUFFER + BYTES;
-    driver.calls(DmaCall::MapPage, [DEVICE, 0, 0, 4, FROM, 0], next);
-    assert_eq!(driver.kinds(), []);
-}
-
-#[test]
-fn a_transfer_against_the_direction_is_reported() {
-    for (direction, writes, expected) in [
-        (TO, true, &[ReportKind::WrongDirection][..]),
-        (TO, false, &[]),
-        (FROM, false, &[ReportKind::WrongDirection]),
-        (FROM, true, &[]),
-        (BOTH, true, &[]),
-        (BOTH, false, &[]),
-    ] {
-        let mut driver = Driver::new();
-        driver.maps(DEVICE, direction);
-        driver.moves(BUFFER, 4, writes);
-        driver.moves(BUFFER - 4, 8, writes);
-        assert_eq!(driver.kinds(), expected, "{direction} {writes}");
-    }
-}
-
-/// SPI reads a command and writes the answer over it.
-#[test]
-fn a_buffer_with_a_mapping_for_each_direction_is_not_reported() {
-    let mut driver = Driver::new();
-    driver.maps(DEVICE, TO);
-    driver.maps(DEVICE, FROM);
-    driver.moves(BUFFER, 16, false);
-    driver.moves(BUFFER, 16, true);
-    assert_eq!(driver.takes(), []);
-    // The end of the mapping for the device's reads is not that of the other mapping.
-    driver.calls(DmaCall::UnmapPage, [DEVICE, BUFFER, BYTES, TO, 0, 0], 0);
-    driver.moves(BUFFER, 16, true);
-    driver.loads(BUFFER);
-    assert_eq!(driver.takes(), TOUCHED);
-}
-
-#[test]
-fn a_transfer_after_unmap_is_reported_until_the_memory_is_mapped_again() {
-    let mut driver = Driver::new();
-    driver.moves(BUFFER, 4, true);
-    driver.maps(DEVICE, FROM);
-    driver.moves(BUFFER, 4, true);
-    driver.does(DmaCall::UnmapPage);
-    driver.moves(BUFFER - 4, 4, true);
-    assert_eq!(driver.takes(), []);
-    driver.moves(BUFFER + BYTES - 2, 4, true);
-    let report = &driver.reports()[0];
-    assert_eq!(report.writer.pc, CALLERS[1]);
-    let buffer = report.buffer.clone().unwrap();
-    assert_eq!(buffer.mapped.map(|call| call.pc), Some(CALLERS[0]));
-    assert_eq!(buffer.unmapped.map(|call| call.pc), Some(CALLERS[1]));
-    assert_eq!(driver.takes(), [ReportKind::DmaAfterUnmap]);
-    driver.maps(DEVICE, FROM);
-    driver.moves(BUFFER, 4, true);
-    assert_eq!(driver.takes(), []);
-}
-
-#[test]
-fn a_buffer_with_two_mappings_is_mapped_until_both_end() {
-    let mut driver = Driver::new();
-    driver.maps(DEVICE, TO);
-    driver.maps(OTHER, TO);
-    driver.does(DmaCall::UnmapPage);
-    driver.moves(BUFFER, 4, false);
-    assert_eq!(driver.takes(), []);
-    driver.does(DmaCall::UnmapPage);
-    driver.moves(BUFFER, 4, false);
-    assert_eq!(driver.takes(), [ReportKind::DmaAfterUnmap]);
-}
-
-#[test]
-fn coherent_memory_belongs_to_both_sides_until_it_is_freed() {
-    let mut driver = Driver::new();
-    driver.maps(DEVICE, FROM);
-    driver.does(DmaCall::UnmapPage);
-    driver.puts(LISTS, BUFFER);
-    driver.calls(DmaCall::Alloc, [DEVICE, BYTES, LISTS, 0, 0, 0], DIRECT);
-    driver.moves(BUFFER, 4, true);
-    driver.moves(BUFFER, 4, false);
-    driver.loads(BUFFER);
-    driver.stores(BUFFER);
-    assert_eq!(driver.takes(), []);
-    driver.calls(DmaCall::Free, [DEVICE, BYTES, DIRECT, BUFFER, 0, 0], 0);
-    driver.moves(BUFFER, 4, true);
-    assert_eq!(driver.reports()[0].buffer.as_ref().unwrap().direction, None);
-    assert_eq!(driver.takes(), [ReportKind::DmaAfterUnmap]);
 }
 
 /// The second list is in another place.
