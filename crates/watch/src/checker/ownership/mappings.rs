@@ -121,7 +121,7 @@ impl Mappings {
 
     /// Returns whether a page with one of the bytes has a mapping.
     pub fn are_near(&self, start: u32, end: u32) -> bool {
-        let mut pages = self.pages.range(start >> PAGE..=end.max(1) - 1 >> PAGE);
+        let mut pages = self.pages.range(start >> PAGE..=(end.max(1) - 1) >> PAGE);
         pages.next().is_some()
     }
 
