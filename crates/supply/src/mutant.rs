@@ -92,6 +92,14 @@ pub enum Kind {
     StaleDmaRead,
     /// A line or TLB entry of a page that remains when the page gets another owner.
     OutlivesPage,
+    /// `touched-while-mapped`.
+    TouchedWhileMapped,
+    /// `mapped-twice`.
+    MappedTwice,
+    /// `wrong-direction`.
+    WrongDirection,
+    /// `dma-after-unmap`.
+    DmaAfterUnmap,
 }
 
 /// One changed word.

@@ -29,7 +29,7 @@ const FOR_TESTS: [(&str, &str); 8] = [
         "tests of aborts, at which the checker reports nothing",
     ),
     (
-        "checker/mod.rs: dma_write",
+        "checker/devices.rs: dma_write",
         "no board has a bus master yet; tests write as one",
     ),
     (

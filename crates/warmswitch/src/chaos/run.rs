@@ -11,7 +11,7 @@ use board::random::Random;
 use board::stop::Place;
 use board::{BoardSpec, Machine, Observed, Stop};
 use watch::chaos::{Chaos, Companion, Interleaving, Point};
-use watch::checker::{Checker, Distinctions, PageFunctions, Report};
+use watch::checker::{Checker, Distinctions, KernelFunctions, Report};
 
 use super::SeedCommand;
 use super::places::{KernelPlaces, Weights};
@@ -61,8 +61,8 @@ pub struct Bases<'a> {
     pub known: &'a KernelPlaces,
     /// [`coherence::Plan::apart`].
     pub distinctions: &'a Distinctions,
-    /// [`coherence::Plan::pages`].
-    pub pages: Option<PageFunctions>,
+    /// [`coherence::Plan::functions`].
+    pub functions: KernelFunctions,
     /// [`coherence::Plan::counted`].
     pub counted: &'a [u32],
     booted: [Mutex<Option<Arc<Disturbed>>>; 2],
@@ -88,7 +88,7 @@ impl<'a> Bases<'a> {
         boot: &'a Boot,
         known: &'a KernelPlaces,
         distinctions: &'a Distinctions,
-        pages: Option<PageFunctions>,
+        functions: KernelFunctions,
         counted: &'a [u32],
     ) -> Bases<'a> {
         Bases {
@@ -96,7 +96,7 @@ impl<'a> Bases<'a> {
             boot,
             known,
             distinctions,
-            pages,
+            functions,
             counted,
             booted: Default::default(),
         }
@@ -113,9 +113,7 @@ impl<'a> Bases<'a> {
         let checker = &mut machine.observer_mut().inner;
         checker.tell_apart(self.distinctions.clone());
         checker.set_counted(self.counted);
-        if let Some(pages) = self.pages {
-            checker.follow_pages(pages);
-        }
+        checker.follow(self.functions);
         coherence::boot_alone(&mut machine)?;
         // All seeds share this boot, so its reports do not count for any seed.
         let causes = machine.observer_mut().inner.forget_reports();

@@ -6,6 +6,7 @@
 //! the same cycles.
 
 pub mod baseline;
+mod buffer;
 pub mod mutants;
 pub mod names;
 pub mod outside;
@@ -19,7 +20,7 @@ mod words;
 use anyhow::{Result, bail};
 use board::boot::Boot;
 use board::{BoardBus, BoardSpec, Machine, Observed, Stop};
-use watch::checker::{Checker, Distinctions, PageFunctions, REPORTS, Report};
+use watch::checker::{Checker, Distinctions, KernelFunctions, REPORTS, Report};
 
 use base::time::cpu_s;
 use names::Names;
@@ -37,8 +38,8 @@ pub struct Plan<'a> {
     /// Kernel functions whose calls distinguish reports. If two reports differ in such a call, [`Plan::ends`] is called
     /// for each of them.
     pub distinctions: Distinctions,
-    /// Kernel functions that the checker needs to follow pages. `None` if their symbols are unknown.
-    pub pages: Option<PageFunctions>,
+    /// Kernel functions through which the checker follows pages and DMA buffers.
+    pub functions: KernelFunctions,
     /// Limit of board time for the command, in seconds.
     pub limit_s: f64,
     /// What is connected to the board.
@@ -113,9 +114,7 @@ pub fn check(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<Findings
     machine.observer_mut().set_stop_at_report(true);
     machine.observer_mut().set_counted(plan.counted);
     machine.observer_mut().tell_apart(plan.distinctions.clone());
-    if let Some(pages) = plan.pages {
-        machine.observer_mut().follow_pages(pages);
-    }
+    machine.observer_mut().follow(plan.functions);
     let mut seen = 0;
     let judge = Judge(|machine: &Machine<Observed<Checker>>| {
         judge(machine.observer(), &mut seen, plan.ends)
@@ -377,6 +376,7 @@ pub mod tests {
             filled: None,
             since_is_whole: true,
             page: None,
+            buffer: None,
             trace: Trace::default(),
         }
     }

@@ -13,7 +13,7 @@ use arm::Victims;
 use board::BoardSpec;
 use board::boot::Boot;
 use serde_json::{Value, json};
-use watch::checker::{Call, PageFunctions, Report, ReportKind};
+use watch::checker::{Call, KernelFunctions, Report, ReportKind};
 
 use super::names::Names;
 use super::outside::Outside;
@@ -47,8 +47,8 @@ pub struct Suite<'a> {
     pub boot: &'a (dyn Fn(&Mutant) -> Result<Patched> + Sync),
     /// Kernel with symbols, for function names.
     pub vmlinux: Option<&'a Path>,
-    /// [`Plan::pages`].
-    pub pages: Option<PageFunctions>,
+    /// [`Plan::functions`].
+    pub functions: KernelFunctions,
     /// Suppressions of the known reports that the complete suite causes on the unpatched kernel.
     pub suppressions: &'a [Suppression],
     /// What is connected to the board.
@@ -101,6 +101,10 @@ fn report_kind(kind: Kind) -> ReportKind {
         Kind::StaleAfterDma => ReportKind::StaleAfterDma,
         Kind::StaleDmaRead => ReportKind::StaleDmaRead,
         Kind::OutlivesPage => ReportKind::OutlivesPage,
+        Kind::TouchedWhileMapped => ReportKind::TouchedWhileMapped,
+        Kind::MappedTwice => ReportKind::MappedTwice,
+        Kind::WrongDirection => ReportKind::WrongDirection,
+        Kind::DmaAfterUnmap => ReportKind::DmaAfterUnmap,
     }
 }
 
@@ -160,7 +164,7 @@ impl Suite<'_> {
                 command: Some(&Typed::by_run_guest(&command)),
                 counted: &patched,
                 distinctions: distinctions(suppressions, &names),
-                pages: self.pages,
+                functions: self.functions,
                 limit_s,
                 outside: self.outside,
                 ends: &ends,

@@ -56,6 +56,7 @@ impl Style<'_> {
         }
         let used = match report.access {
             Access::Outlives(_) => "given to another owner by",
+            Access::Map => "mapped again by",
             _ => "used by",
         };
         let user = match report.access {
@@ -81,26 +82,33 @@ impl Style<'_> {
             self.bell(&mut text, report);
         }
         self.page(&mut text, report);
-        self.writer(&mut text, report);
-        self.callers(&mut text, &report.trace.written);
-        if let Some(first) = report.trace.running.first() {
-            let _ = writeln!(
-                text,
-                "    {} had not returned yet",
-                self.names.function(*first)
-            );
+        self.buffer(&mut text, report);
+        if report.writer.path != Path::Call {
+            self.written(&mut text, report);
         }
-        let _ = writeln!(text, "  newest value was: {}", place(report.place));
-        self.history(&mut text, report);
+        if !report.kind.is_of_buffer() {
+            let _ = writeln!(text, "  newest value was: {}", place(report.place));
+            self.history(&mut text, report);
+        }
         self.between(&mut text, &report.trace);
         let _ = writeln!(text, "  needed: {}", report.needed());
-        if let Some(calls) = linux_calls(report.kind) {
+        if let Some(calls) = linux_calls(report) {
             let _ = writeln!(text, "    in Linux: {calls}");
         }
         let replay = self.replay_of(report);
         let replay = replay.as_deref().unwrap_or(NO_REPLAY);
         let _ = writeln!(text, "  replay: {replay}");
         text
+    }
+
+    /// Adds the writer of the newest value, and its callers.
+    fn written(&self, text: &mut String, report: &Report) {
+        self.writer(text, report);
+        self.callers(text, &report.trace.written);
+        if let Some(first) = report.trace.running.first() {
+            let name = self.names.function(*first);
+            let _ = writeln!(text, "    {name} had not returned yet");
+        }
     }
 
     /// Returns the command that replays the run up to the access. Returns `None` if no instruction made the access.
@@ -208,6 +216,9 @@ impl Style<'_> {
         );
         let at = format!("{}, {}", through(report.context.pid, mva), physical(pa));
         match report.access {
+            Access::Load { .. } if report.kind.is_of_buffer() => {
+                format!("a load of a {width} at {at}")
+            }
             Access::Load { cached: true } => {
                 format!("a {width} from the D-cache at {at}: {values}")
             }
@@ -231,11 +242,18 @@ impl Style<'_> {
             Access::WriteBack { victim: false } => {
                 format!("the D-cache line at {at} was cleaned: {values}")
             }
-            Access::Dma { .. } => {
+            Access::Dma { writes, .. } => {
                 let device = report.trace.device.as_ref();
                 let what = purpose(device.map_or(Purpose::Unknown, |device| device.purpose));
-                format!("a read of {what}, a {width} at {}: {values}", physical(pa))
+                let does = if writes { "write" } else { "read" };
+                let at = format!("a {does} of {what}, a {width} at {}", physical(pa));
+                match report.kind.is_of_buffer() {
+                    true => at,
+                    false => format!("{at}: {values}"),
+                }
             }
+            Access::Store { .. } => format!("a store of a {width} at {at}"),
+            Access::Map => format!("the call maps the byte at {}", physical(pa)),
             Access::Outlives(kept) => format!("{} {at}", page::left(kept)),
         }
     }
@@ -251,6 +269,7 @@ impl Style<'_> {
             ..
         } = report.writer;
         match path {
+            Path::Call => {}
             Path::Loaded => {
                 let _ = writeln!(text, "  newest value: in RAM since power-on");
             }
@@ -338,6 +357,7 @@ impl Style<'_> {
         json!({
             "wrong": report.kind.name(),
             "page": self.page_json(report),
+            "buffer": self.buffer_json(report),
             "count": count,
             "what": what(report.kind),
             "used": {
@@ -358,6 +378,7 @@ impl Style<'_> {
                 "callers": callers(&trace.written),
                 "running": callers(&trace.running),
                 "path": match writer.path {
+                    Path::Call => "call",
                     Path::Loaded => "loaded",
                     Path::Line => "line",
                     Path::Buffer => "buffer",
@@ -365,7 +386,7 @@ impl Style<'_> {
                 },
                 "cycle": writer.cycle,
                 "mva": writer.mva,
-                "pid": writer.pid,
+                "pid": writer.master().is_none().then_some(writer.pid),
                 "ttb": writer.ttb,
             },
             "newest_was": place_json(report.place),

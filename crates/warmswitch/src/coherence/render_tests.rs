@@ -5,7 +5,7 @@ use super::*;
 use crate::coherence::tests::report;
 use arm::Side;
 use board::bus::dma::Purpose;
-use watch::checker::{LineEvent, Movement, Newest, ReportKind};
+use watch::checker::{Buffer, Direction, LineEvent, Moment, Movement, Newest, ReportKind};
 
 fn names() -> Names {
     Names::by_hand(&[
@@ -178,6 +178,7 @@ fn a_read_by_a_device_has_no_instruction_and_no_address_space() {
     found.access = Access::Dma {
         master: 3,
         purpose: Purpose::Data,
+        writes: false,
     };
     found.context = arm::Context {
         cycle: 2_000_000,
@@ -193,4 +194,49 @@ fn a_read_by_a_device_has_no_instruction_and_no_address_space() {
     ] {
         assert!(!text.contains(wrong), "{text}");
     }
+}
+
+/// The kernel loads from a buffer that it has given to a device.
+#[test]
+fn a_use_of_a_devices_buffer_names_the_buffer_its_mapping_and_the_missing_call() {
+    let mut found = report();
+    found.kind = ReportKind::TouchedWhileMapped;
+    found.writer.path = Path::Call;
+    found.buffer = Some(Buffer {
+        pa: Pa(0x0238_5000),
+        bytes: 512,
+        direction: Some(Direction::FromDevice),
+        mapped: Some(Moment {
+            cycle: 900_000,
+            pc: 0xc001_0010,
+            callers: vec![0xc002_0008],
+        }),
+        synced: None,
+        unmapped: None,
+        again: None,
+    });
+    let all = text(&found, 1);
+    for part in [
+        "error[touched-while-mapped]: the core used a buffer that a device owns\n  used by: 0xc0001008",
+        "\n    a load of a word at VA 0xc23850e4 (MVA 0xc23850e4), PA 0x023850e4\n",
+        "\n  buffer: 512 bytes at PA 0x02385000, DMA_FROM_DEVICE\n  mapped in cycle 900000 by: \
+         0xc0010010 flush_range+0x10\n    called from 0xc0020008 set_pte+0x8\n",
+        "\n    in Linux: dma_sync_*_for_cpu or dma_unmap_*",
+    ] {
+        assert!(all.contains(part), "{part} in\n{all}");
+    }
+    assert!(
+        !all.contains("newest value") && !all.contains("history"),
+        "{all}"
+    );
+    let names = names();
+    let style = Style {
+        names: &names,
+        cpu_hz: 200_000_000,
+        replay: &|_| "r".to_string(),
+    };
+    let json = style.json(&found, 1);
+    assert_eq!(json["buffer"]["direction"], "DMA_FROM_DEVICE");
+    assert_eq!(json["buffer"]["mapped"]["function"], "flush_range");
+    assert_eq!(json["writer"]["path"], "call");
 }

@@ -395,6 +395,7 @@ fn an_entry_that_asks_for_a_reader_in_user_land_covers_no_device() {
         found.access = Access::Dma {
             master: 3,
             purpose: Purpose::Data,
+            writes: false,
         };
         found.context = arm::Context::default();
         assert!(!entry.covers(&found, &names), "{}", wrong.name());

@@ -3,7 +3,7 @@
 
 use arm::{Kind, Mva, Pa, Side, Width};
 use board::bus::dma::Purpose;
-use watch::checker::{LineEvent, Movement, Newest, ReportKind};
+use watch::checker::{LineEvent, Movement, Newest, Report, ReportKind};
 
 /// FCSE relocates virtual addresses below this address.
 const FCSE_SLOT: u32 = 1 << 25;
@@ -25,6 +25,12 @@ pub fn what(wrong: ReportKind) -> &'static str {
         ReportKind::OutlivesPage => {
             "a line or TLB entry of a user address is left, but its page has another owner"
         }
+        ReportKind::TouchedWhileMapped => "the core used a buffer that a device owns",
+        ReportKind::MappedTwice => "a buffer was mapped for a device while it was mapped already",
+        ReportKind::WrongDirection => {
+            "a bus master used a buffer against the direction of its mapping"
+        }
+        ReportKind::DmaAfterUnmap => "a bus master used a buffer that was unmapped or freed",
     }
 }
 
@@ -38,8 +44,21 @@ pub(super) fn purpose(purpose: Purpose) -> String {
 }
 
 /// Returns the calls of Linux's DMA interface that do the missing operation of a report about a device.
-pub(super) fn linux_calls(kind: ReportKind) -> Option<&'static str> {
-    match kind {
+pub(super) fn linux_calls(report: &Report) -> Option<&'static str> {
+    match report.kind {
+        ReportKind::TouchedWhileMapped if !report.access.is_by_core() => {
+            Some("dma_sync_*_for_device, after the last store and before the device is started")
+        }
+        ReportKind::TouchedWhileMapped => Some(
+            "dma_sync_*_for_cpu or dma_unmap_*, after the transfer and before the core uses the buffer",
+        ),
+        ReportKind::MappedTwice => Some("dma_unmap_* of the first mapping"),
+        ReportKind::WrongDirection => {
+            Some("dma_map_* with the direction of the transfer, or with DMA_BIDIRECTIONAL")
+        }
+        ReportKind::DmaAfterUnmap => {
+            Some("dma_unmap_* or dma_free_* only after the device has ended the transfer")
+        }
         ReportKind::StaleDmaRead => Some(
             "dma_map_* or dma_sync_*_for_device with DMA_TO_DEVICE, after the last store and before the device is \
              started",

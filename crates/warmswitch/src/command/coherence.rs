@@ -258,7 +258,7 @@ impl Request<'_> {
             command: typed,
             counted: &patched,
             distinctions: suppress::distinctions(suppressions, &names),
-            pages: page::functions(
+            functions: page::functions(
                 names.symbols(),
                 guest.files.vmlinux.as_deref(),
                 board.peripherals.ram_base,
@@ -420,7 +420,7 @@ impl Args {
                 Ok((guest.boot(), patched))
             },
             vmlinux: guest.files.vmlinux.as_deref(),
-            pages: page::functions(
+            functions: page::functions(
                 names.symbols(),
                 guest.files.vmlinux.as_deref(),
                 board.peripherals.ram_base,

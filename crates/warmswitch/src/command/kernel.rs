@@ -157,7 +157,7 @@ fn works(prefix: &series::Prefix, board: &BoardSpec) -> Result<()> {
             command: Some(&Typed::by_run_guest(smoke)),
             counted: &[],
             distinctions: Distinctions::default(),
-            pages: page::functions(&Symbols::of(vmlinux), vmlinux, board.peripherals.ram_base),
+            functions: page::functions(&Symbols::of(vmlinux), vmlinux, board.peripherals.ram_base),
             limit_s: SMOKE_LIMIT_S,
             outside: &Outside::default(),
             ends: &|_| true,

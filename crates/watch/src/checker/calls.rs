@@ -271,6 +271,12 @@ impl Calls {
         self.nodes[node as usize].0
     }
 
+    /// Returns the virtual address of the last call that led to a node.
+    pub fn caller(&self, node: Node) -> Option<u32> {
+        let (_, back) = self.nodes.get(node as usize).filter(|_| node != 0)?;
+        Some(back.wrapping_sub(4))
+    }
+
     /// Returns the virtual addresses of the calls that led to a node, innermost first.
     pub fn callers(&self, mut node: Node) -> Vec<u32> {
         let mut callers = Vec::new();

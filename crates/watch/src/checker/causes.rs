@@ -168,7 +168,12 @@ impl Checker {
         };
         let mut hash = Fnv(asked_for);
         match (met.access, met.writer.master()) {
-            (Access::Dma { master, purpose }, _) => {
+            (
+                Access::Dma {
+                    master, purpose, ..
+                },
+                _,
+            ) => {
                 (master, discriminant(&purpose), written().first()).hash(&mut hash);
             }
             (_, Some(master)) => master.hash(&mut hash),

@@ -66,6 +66,7 @@ impl Found {
             filled: fill.map(|e| e.cycle),
             since_is_whole,
             page: None,
+            buffer: None,
             trace: Trace::default(),
         }
     }
@@ -93,7 +94,7 @@ fn follow(found: &Found, history: &History, dirty: &DirtyLines) -> Followed {
     let mut left = found.writer.cycle;
     let mut place = match found.writer.path {
         Path::Line => Newest::Dirty(Mva(line)),
-        Path::Buffer | Path::Dma | Path::Loaded => Newest::Memory,
+        Path::Buffer | Path::Dma | Path::Loaded | Path::Call => Newest::Memory,
     };
     for event in found.events(history).0 {
         place = match (place, event.movement) {

@@ -14,6 +14,7 @@ mod devices;
 mod diagnosis;
 mod dirty;
 mod history;
+mod ownership;
 mod pages;
 mod report;
 mod shadow;
@@ -27,6 +28,7 @@ pub use calls::{Call, Switch};
 pub use circumstances::Circumstances;
 pub use devices::BusMaster;
 pub use history::{LineEvent, Movement};
+pub use ownership::{Buffer, Direction, DmaCall, DmaFunctions, KernelFunctions};
 pub use pages::PageFunctions;
 pub use report::{
     Access, Cause, Kept, Mapped, Moment, Newest, PageMoves, Report, ReportKind, Trace,
@@ -46,6 +48,7 @@ use circumstances::Difference;
 use devices::Devices;
 use dirty::DirtyLines;
 use history::History;
+use ownership::Ownership;
 use pages::Pages;
 use report::pair;
 use shadow::{Shadow, User};
@@ -71,6 +74,7 @@ pub struct Checker {
     reports: Vec<Report>,
     causes: Causes,
     pages: Pages,
+    ownership: Ownership,
     stop_at_report: bool,
 }
 
@@ -88,6 +92,7 @@ impl Checker {
             reports: Vec::new(),
             causes: Causes::default(),
             pages: Pages::default(),
+            ownership: Ownership::default(),
             stop_at_report: false,
         }
     }
@@ -131,55 +136,6 @@ impl Checker {
         core::mem::take(&mut self.reports).len()
     }
 
-    /// Records a write to RAM by a bus master other than the core. The caller passes the result to [`Cpu::react`].
-    #[must_use]
-    pub fn dma_write(&mut self, cycle: u64, pa: Pa, value: u8) -> Reaction {
-        self.dma_written((cycle, 0), pa, Width::Byte, u32::from(value))
-    }
-
-    fn dma_written(
-        &mut self,
-        (cycle, master): (u64, u32),
-        pa: Pa,
-        width: Width,
-        value: u32,
-    ) -> Reaction {
-        let writer = Writer {
-            cycle,
-            pid: master,
-            path: Path::Dma,
-            whole: width == Width::Word,
-            ..Writer::default()
-        };
-        self.written(pa, width, value, writer)
-    }
-
-    /// Records a burst by a bus master other than the core. The bytes that the bus master wrote become the newest data.
-    /// The bytes that it read must be the newest data.
-    fn dma(&mut self, transfer: &Transfer) -> Reaction {
-        let context = Context {
-            cycle: transfer.cycle,
-            ..Context::default()
-        };
-        let access = Access::Dma {
-            master: transfer.master,
-            purpose: transfer.purpose,
-        };
-        let by = (transfer.cycle, transfer.master);
-        let mut reaction = Reaction::Continue;
-        for (pa, width, value) in transfer.pieces() {
-            let pa = Pa(pa);
-            let one = match transfer.writes {
-                true => self.dma_written(by, pa, width, value),
-                false => self.compare(&context, access, (Mva(pa.0), pa), width, value),
-            };
-            if one != Reaction::Continue {
-                reaction = one;
-            }
-        }
-        reaction
-    }
-
     /// Records a write. A write to a descriptor may make TLB entries stale.
     #[inline]
     fn written(&mut self, pa: Pa, width: Width, value: u32, writer: Writer) -> Reaction {
@@ -192,13 +148,23 @@ impl Checker {
         Reaction::Continue
     }
 
-    fn report(&mut self, mut report: Report) -> Reaction {
-        let met = Difference::of(&report);
+    fn report(&mut self, report: Report) -> Reaction {
+        match self.is_new(&report) {
+            true => self.keep(report),
+            false => Reaction::Continue,
+        }
+    }
+
+    /// Counts a report, and returns whether its cause is new and the report can be kept.
+    fn is_new(&mut self, report: &Report) -> bool {
+        let met = Difference::of(report);
         let (among, key) = (self.among(&met), self.pair(&met));
         let next = self.reports.len();
-        if !self.causes.is_new(key, &report, among, next) || next == REPORTS {
-            return Reaction::Continue;
-        }
+        self.causes.is_new(key, report, among, next) && next < REPORTS
+    }
+
+    /// Keeps a report of a new cause, and adds the code involved.
+    fn keep(&mut self, mut report: Report) -> Reaction {
         report.trace = self.trace(&report);
         self.reports.push(report);
         if self.stop_at_report {
@@ -235,7 +201,8 @@ impl Checker {
         width: Width,
         [got, newest]: [u32; 2],
     ) -> Reaction {
-        let writer = self.shadow.writer(pa.0);
+        let last = self.shadow.writer(pa.0);
+        let writer = self.devices.writer(pa, got ^ newest, last);
         let fill = self.history.fill_of(access, mva);
         let met = Difference {
             context,
@@ -331,7 +298,9 @@ impl Checker {
             old |= 1 << n;
             if !is_lost {
                 let access = Access::WriteBack { victim };
-                let writer = self.shadow.writer(at.0);
+                let newest = newest.unwrap_or(0);
+                let last = self.shadow.writer(at.0);
+                let writer = self.devices.writer(at, newest ^ word, last);
                 let found = diagnosis::Found {
                     context: *context,
                     access,
@@ -339,7 +308,7 @@ impl Checker {
                     pa: at,
                     width: Width::Word,
                     got: *word,
-                    newest: newest.unwrap_or(0),
+                    newest,
                     writer,
                 };
                 let report = diagnosis::overwritten(&self.history, &self.dirty, found);
@@ -457,7 +426,7 @@ impl Observer for Checker {
                 registers,
             } => {
                 self.calls.fetched(context, width, value, registers);
-                let reaction = self.pages_at(context, registers);
+                let reaction = self.functions_at(context, registers);
                 let access = Access::Fetch { cached };
                 match self.compare(context, access, (mva, pa), width, value) {
                     Reaction::Continue => reaction,
@@ -470,7 +439,11 @@ impl Observer for Checker {
                 width,
                 value,
                 cached,
-            } => self.compare(context, Access::Load { cached }, (mva, pa), width, value),
+            } => {
+                let access = Access::Load { cached };
+                let reaction = self.compare(context, access, (mva, pa), width, value);
+                self.uses_buffer(context, (mva, pa), width, access, value, reaction)
+            }
             Event::Store {
                 mva,
                 pa,
@@ -480,7 +453,9 @@ impl Observer for Checker {
             } => {
                 let node = self.calls.now(context);
                 self.devices.stored(bus, context, pa, node);
-                self.store(context, (mva, pa), width, value, cached)
+                let reaction = self.store(context, (mva, pa), width, value, cached);
+                let access = Access::Store { cached };
+                self.uses_buffer(context, (mva, pa), width, access, value, reaction)
             }
             Event::Walk {
                 mva,

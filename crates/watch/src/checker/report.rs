@@ -5,6 +5,7 @@ use super::calls::{Call, Switch};
 use super::circumstances::Circumstances;
 use super::devices::BusMaster;
 use super::history::{LineEvent, Movement};
+use super::ownership::Buffer;
 use super::shadow::Writer;
 use arm::{Context, Kind, Mva, Pa, Side, Width};
 use board::bus::dma::Purpose;
@@ -33,6 +34,14 @@ pub enum ReportKind {
     StaleDmaRead,
     /// A line or a TLB entry of a user address outlived its page, which now has another owner.
     OutlivesPage,
+    /// The core used a DMA buffer that a device owned, or a device read bytes that the core stored to meanwhile.
+    TouchedWhileMapped,
+    /// A buffer was mapped for a device while it was mapped already.
+    MappedTwice,
+    /// A device read or wrote a buffer against the direction of its mapping.
+    WrongDirection,
+    /// A device read or wrote a buffer after it was unmapped or freed.
+    DmaAfterUnmap,
 }
 
 impl ReportKind {
@@ -49,11 +58,15 @@ impl ReportKind {
             ReportKind::StaleAfterDma => "stale-after-dma",
             ReportKind::StaleDmaRead => "stale-dma-read",
             ReportKind::OutlivesPage => "outlives-page",
+            ReportKind::TouchedWhileMapped => "touched-while-mapped",
+            ReportKind::MappedTwice => "mapped-twice",
+            ReportKind::WrongDirection => "wrong-direction",
+            ReportKind::DmaAfterUnmap => "dma-after-unmap",
         }
     }
 
     /// All kinds.
-    pub const ALL: [ReportKind; 10] = [
+    pub const ALL: [ReportKind; 14] = [
         ReportKind::StaleRead,
         ReportKind::TwoDirtyAliases,
         ReportKind::StaleInstruction,
@@ -64,7 +77,22 @@ impl ReportKind {
         ReportKind::StaleAfterDma,
         ReportKind::StaleDmaRead,
         ReportKind::OutlivesPage,
+        ReportKind::TouchedWhileMapped,
+        ReportKind::MappedTwice,
+        ReportKind::WrongDirection,
+        ReportKind::DmaAfterUnmap,
     ];
+
+    /// Returns whether the report is about the owner of a DMA buffer. The data need not be old.
+    pub fn is_of_buffer(self) -> bool {
+        matches!(
+            self,
+            ReportKind::TouchedWhileMapped
+                | ReportKind::MappedTwice
+                | ReportKind::WrongDirection
+                | ReportKind::DmaAfterUnmap
+        )
+    }
 }
 
 /// The access that used the data.
@@ -89,12 +117,22 @@ pub enum Access {
         /// Whether the line made room for another line. Otherwise, an operation cleaned it.
         victim: bool,
     },
-    /// A read by another bus master. No instruction used the data, so the report's context has only a cycle.
+    /// A store to a DMA buffer.
+    Store {
+        /// Whether the data went into a D-cache line. Otherwise, it went into the write buffer.
+        cached: bool,
+    },
+    /// No access. A call mapped a DMA buffer, and returned to the report's instruction.
+    Map,
+    /// An access by another bus master. No instruction used the data, so the report's context has only a cycle. Only
+    /// reports about DMA buffers are about writes.
     Dma {
         /// Number of the bus master ([`board::bus::dma::Transfer::master`]).
         master: u32,
         /// What the transfer was for.
         purpose: Purpose,
+        /// Whether the bus master wrote.
+        writes: bool,
     },
     /// No access. A line or TLB entry remained after the page had got another owner.
     Outlives(Kept),
@@ -236,6 +274,9 @@ pub struct Report {
     pub since_is_whole: bool,
     /// How the page changed its owner, for [`ReportKind::OutlivesPage`].
     pub page: Option<PageMoves>,
+    /// The buffer, for reports about DMA buffers. The writer of such a report is the call that mapped or unmapped the
+    /// buffer. If a device read bytes that the core stored to, the writer is this store.
+    pub buffer: Option<Buffer>,
     /// Code involved.
     pub trace: Trace,
 }
@@ -286,7 +327,7 @@ impl Report {
     }
 
     /// Returns the name of the bus master in sentences.
-    fn device(&self) -> &str {
+    pub(super) fn device(&self) -> &str {
         let device = self.trace.device.as_ref();
         device.map_or("the device", |device| &device.name)
     }
@@ -308,6 +349,9 @@ impl Report {
                     self.mva
                 ),
             };
+        }
+        if self.kind.is_of_buffer() {
+            return self.needed_of_buffer();
         }
         match (self.place, self.access) {
             _ if self.filled_from.is_some() && matches!(self.access, Access::Fetch { .. }) => {
@@ -425,6 +469,8 @@ pub(super) fn pair(access: Access, pc: u32, writer: u32) -> Pair {
         Access::WriteBack { victim: false } => (5, pc, writer),
         Access::WriteBack { victim: true } => (6, 0, writer),
         Access::Dma { .. } => (12, pc, writer),
+        Access::Store { .. } => (13, pc, writer),
+        Access::Map => (14, pc, writer),
         Access::Outlives(Kept::DirtyLine) => (9, 0, writer),
         Access::Outlives(Kept::Instructions) => (10, 0, writer),
         Access::Outlives(Kept::Translation) => (11, 0, writer),

@@ -18,6 +18,8 @@ pub enum Path {
     Buffer,
     /// Written by another bus master.
     Dma,
+    /// No value. The writer of a report about a DMA buffer is the call that mapped or unmapped the buffer.
+    Call,
 }
 
 /// The last writer of a word or of a part of it.
@@ -29,7 +31,7 @@ pub struct Writer {
     pub pc: u32,
     /// Modified virtual address of the store.
     pub mva: u32,
-    /// FCSE PID register. If a bus master wrote the value: its number.
+    /// FCSE PID register. Means nothing if a bus master wrote the value, see [`Writer::master`].
     pub pid: u32,
     /// Translation table base.
     pub ttb: u32,
@@ -47,7 +49,7 @@ impl Writer {
     /// Returns the modified virtual address of the store. Returns `None` if no instruction wrote the value.
     pub fn address(&self) -> Option<Mva> {
         match self.path {
-            Path::Loaded | Path::Dma => None,
+            Path::Loaded | Path::Dma | Path::Call => None,
             Path::Line | Path::Buffer => Some(Mva(self.mva)),
         }
     }

@@ -60,7 +60,9 @@ impl Checker {
     /// Returns the bus master that read old data or wrote the newest data.
     fn device(&self, report: &Report) -> Option<BusMaster> {
         let (master, purpose, moved) = match report.access {
-            Access::Dma { master, purpose } => (master, purpose, u64::MAX),
+            Access::Dma {
+                master, purpose, ..
+            } => (master, purpose, u64::MAX),
             _ => (
                 report.writer.master()?,
                 Purpose::Unknown,

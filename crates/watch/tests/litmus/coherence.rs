@@ -13,6 +13,7 @@ use watch::checker::{Checker, Movement, Newest, Path, Report};
 fn writer(report: &Report) -> String {
     match report.writer.path {
         Path::Loaded => "the loader".to_owned(),
+        Path::Call => "a call".to_owned(),
         Path::Dma => "a device".to_owned(),
         Path::Line | Path::Buffer => {
             format!("{} at {:#x}", name_of(report.writer.pc), report.writer.mva)

@@ -351,8 +351,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "mod.rs",
-        "        if !self.causes.is_new(key, &report, among, next) || next == REPORTS {",
-        "        let _ = self.causes.is_new(key, &report, among, next);\n        if next == REPORTS {",
+        "        self.causes.is_new(key, report, among, next) && next < REPORTS",
+        "        let _ = self.causes.is_new(key, report, among, next);\n        next < REPORTS",
         "one cause makes one report",
     ),
     killed(

@@ -161,8 +161,15 @@ impl Request<'_> {
         known.note_what_lacks(&guest.files.image);
         let distinctions = suppress::distinctions(&self.suppressions, &names);
         let ram_base = self.board.peripherals.ram_base;
-        let pages = page::functions(names.symbols(), vmlinux, ram_base);
-        let bases = Bases::new(&self.board, &boot, &known, &distinctions, pages, &patched);
+        let functions = page::functions(names.symbols(), vmlinux, ram_base);
+        let bases = Bases::new(
+            &self.board,
+            &boot,
+            &known,
+            &distinctions,
+            functions,
+            &patched,
+        );
         let campaign = Campaign {
             bases: &bases,
             command,

@@ -96,7 +96,7 @@ impl Request<'_> {
         };
         let seeds: Vec<u32> = seeds.collect();
         let jobs = self.args.jobs.unwrap_or_else(default_jobs);
-        let (command, counted, pages) = (plan.command, plan.counted, plan.pages);
+        let (command, counted, functions) = (plan.command, plan.counted, plan.functions);
         let (distinctions, limit_s) = (&plan.distinctions, plan.limit_s);
         let found = parallel(&seeds, jobs, |seed| {
             let mut board = self.board.clone();
@@ -105,7 +105,7 @@ impl Request<'_> {
                 command,
                 counted,
                 distinctions: distinctions.clone(),
-                pages,
+                functions,
                 limit_s,
                 outside: plan.outside,
                 ends: &|_| false,

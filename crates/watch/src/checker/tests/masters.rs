@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bugs of several bus masters, of which none hides behind another, and the store that started a bus master.
 
-use super::scripted::{CALLERS, FUNCTION, LOADED, Scripted};
+use super::scripted::{CALLERS, FUNCTION, LOADED, STORED, Scripted};
 use crate::checker::ReportKind;
-use arm::{Event, Mva, Pa, Width};
+use arm::{Event, Mva, Pa, Side, Width};
 use board::bus::dma::Purpose;
 
 /// Two drivers forget the invalidate. One instruction (of memcpy) reads the old data of both, and evictions write it
@@ -93,4 +93,45 @@ fn old_data_that_the_core_loads_is_traced_to_the_start_of_the_device() {
     assert_eq!(report.kind, ReportKind::StaleAfterDma);
     let bell = report.trace.device.clone().unwrap().bell.unwrap();
     assert_eq!((bell.pc, bell.callers), (FUNCTION + 8, vec![CALLERS[0]]));
+}
+
+/// A driver invalidates a dirty line, whose first bytes are not of the device's buffer. The device writes the other
+/// bytes of a word.
+#[test]
+fn bytes_that_a_device_did_not_write_keep_their_writer() {
+    let mut script = Scripted::new(&[]);
+    script.stored(0);
+    let pa = Pa(script.bus.ram_base());
+    let (mva, side, halves) = (Mva(STORED), Side::Data, 1);
+    let lost = Event::Invalidate {
+        side,
+        mva,
+        pa,
+        halves,
+    };
+    script.send(FUNCTION + 8, lost);
+    for at in [2, 3] {
+        script.moved_by((3, Purpose::Data), 100, at, &[5], true);
+    }
+    script.uses_word(FUNCTION + 4, 0x0505_0000);
+    let (report, _) = script.checker.reports().next().unwrap();
+    assert_eq!(report.kind, ReportKind::LostByInvalidate);
+    assert_eq!((report.writer.pc, report.writer.master()), (FUNCTION, None));
+    // The upper bytes are of the device.
+    script.uses_word(FUNCTION + 12, 7);
+    let (report, _) = script.checker.reports().nth(1).unwrap();
+    assert_eq!(report.kind, ReportKind::StaleAfterDma);
+}
+
+impl Scripted {
+    fn uses_word(&mut self, pc: u32, value: u32) {
+        let load = Event::Load {
+            mva: Mva(LOADED),
+            pa: Pa(self.bus.ram_base()),
+            width: Width::Word,
+            value,
+            cached: true,
+        };
+        self.send(pc, load);
+    }
 }

@@ -3,7 +3,7 @@
 //! cache.
 
 use super::model::{Model, half, lane};
-use super::words::{Author, Finding, Place, Route};
+use super::words::{Author, Finding, Place, Route, Write};
 use arm::{Context, Side, Width};
 
 /// A line of the D-cache. A clean line may have been replaced without an event. A replaced line is filled again before
@@ -133,23 +133,30 @@ impl Model {
         // This write-back loses nothing if the newest value is in another line or already lost. If the newest value was
         // stored into this line but the line now holds another value, a store for other memory has replaced the newest
         // value.
-        let place = word.last().place;
         if newest == value {
             // This write-back restores the newest value, even if it was lost.
             word.loss_reported = false;
-            if !matches!(place, Place::Line(_) | Place::Memory) {
-                let last = word.last_mut();
-                (last.place, last.left) = (Place::Memory, now);
+            let is_lost =
+                |write: &&mut Write| !matches!(write.place, Place::Line(_) | Place::Memory);
+            for write in word.blamable().filter(is_lost) {
+                (write.place, write.left) = (Place::Memory, now);
             }
             return;
         }
-        if place != Place::Memory && place != Place::Line(mva) {
+        let Write {
+            author,
+            place,
+            left,
+            ..
+        } = *word.blamed(newest ^ value);
+        let overwritten = Place::Overwritten(mva, cycle);
+        let is_here = |place| place == Place::Memory || place == Place::Line(mva);
+        for write in word.blamable().filter(|write| is_here(write.place)) {
+            write.place = overwritten;
+        }
+        if !is_here(place) || word.loss_reported {
             return;
         }
-        let overwritten = Place::Overwritten(mva, cycle);
-        let last = word.last_mut();
-        last.place = overwritten;
-        let (author, left) = (last.author, last.left);
         word.loss_reported = true;
         // Both lines were dirty if this half became dirty before the newest value left its line.
         let both = author.route == Route::Line
@@ -176,8 +183,9 @@ impl Model {
     /// Moves the data in dirty halves of a line to another place.
     pub fn left_line(&mut self, mva: u32, halves: u8, to: impl Fn(u32) -> Place) {
         for (at, word) in &mut self.words {
-            let write = word.last_mut();
-            if write.place == Place::Line(mva) && halves >> half(*at) & 1 != 0 {
+            let in_line = |write: &&mut Write| write.place == Place::Line(mva);
+            let moved = halves >> half(*at) & 1 != 0;
+            for write in word.blamable().filter(in_line).filter(|_| moved) {
                 write.place = to(*at);
                 write.left = self.now;
             }

@@ -269,3 +269,23 @@ fn two_kinds_by_one_instruction_are_two_reports() {
         assert_eq!(kinds, ["stale-read", "two-dirty-aliases"], "{alike}");
     }
 }
+
+/// The device writes the upper half of the word, or the whole word.
+#[test]
+fn bytes_that_a_device_did_not_write_are_not_the_devices() {
+    for (device, kind) in [
+        ("20402 2 5a5a", "lost-by-invalidate"),
+        ("20400 4 5a5a", "stale-after-dma"),
+    ] {
+        let kinds = reports(&format!(
+            "victims 1 1
+            ldr 80020400 0
+            ldr 70020400 0
+            str 70020400 e3a02050
+            d-invalidate 70020400 0
+            device {device}
+            ldrh 80020400 0"
+        ));
+        assert_eq!(kinds, [kind], "{device}");
+    }
+}

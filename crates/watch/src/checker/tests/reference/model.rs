@@ -285,11 +285,11 @@ impl Model {
         // A reported write-back destroyed the newest value, and the access got the value that the write-back left in
         // memory.
         let is_loss_known = word.loss_reported && (word.memory & mask) >> shift == got;
-        if newest == got || is_loss_known || !word.needs_report(user) {
+        let blamed = word.blamed((newest ^ got) << shift).clone();
+        if newest == got || is_loss_known || !word.needs_report(user, &blamed) {
             return None;
         }
-        let last = word.last();
-        let kind = match last.place {
+        let kind = match blamed.place {
             Place::Invalidated(..) => "lost-by-invalidate",
             Place::Overwritten(..) => "old-over-newer",
             _ => "",
@@ -301,8 +301,8 @@ impl Model {
             width: width.bytes(),
             got,
             newest,
-            author: last.author,
-            place: last.place,
+            author: blamed.author,
+            place: blamed.place,
             led_to: None,
             filled_from: None,
         })
@@ -349,7 +349,8 @@ impl Model {
             return;
         };
         found.filled_from = code.map(|code| code.pa).filter(|pa| *pa != at.1 & !31);
-        let left = self.words[&(at.1 & !3)].last().left;
+        let old = (found.newest ^ found.got) << lane(at.1, width).0;
+        let left = self.words[&(at.1 & !3)].blamed(old).left;
         let read_after = code.is_some_and(|code| code.at > left);
         if found.place == Place::Memory && read_after && found.filled_from.is_none() {
             found.place = Place::Buffer;

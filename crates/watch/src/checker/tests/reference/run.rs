@@ -91,7 +91,7 @@ impl Both {
 
 fn author(writer: &Writer) -> Author {
     let route = match writer.path {
-        Path::Loaded => Route::Loaded,
+        Path::Loaded | Path::Call => Route::Loaded,
         Path::Line => Route::Line,
         Path::Buffer => Route::Buffer,
         Path::Dma => Route::Device,

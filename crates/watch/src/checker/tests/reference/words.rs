@@ -128,8 +128,8 @@ impl Word {
     }
 
     /// Returns whether a user of the stale word needs a report, and records that the user has had a report.
-    pub fn needs_report(&mut self, user: User) -> bool {
-        let user = (user, matches!(self.last().place, Place::Line(_)));
+    pub fn needs_report(&mut self, user: User, blamed: &Write) -> bool {
+        let user = (user, matches!(blamed.place, Place::Line(_)));
         let new = !self.reported_to.contains(&user);
         self.reported_to.push(user);
         new
@@ -152,8 +152,27 @@ impl Word {
         &self.writes[self.writes.len() - 1]
     }
 
-    pub fn last_mut(&mut self) -> &mut Write {
-        let last = self.writes.len() - 1;
-        &mut self.writes[last]
+    /// Returns the position of the last write that is not by a device, or of the last write if it is the same.
+    fn by_core(&self) -> usize {
+        let is_by_core = |write: &Write| write.author.route != Route::Device;
+        self.writes.iter().rposition(is_by_core).unwrap_or(0)
+    }
+
+    /// Returns the write to blame if these bits of the word are old. This is the last write, unless devices wrote last
+    /// and wrote none of these bits.
+    pub fn blamed(&self, bits: u32) -> &Write {
+        let by_core = self.by_core();
+        let devices = self.writes[by_core + 1..].iter();
+        match devices.fold(0, |all, write| all | write.mask) & bits {
+            0 => &self.writes[by_core],
+            _ => self.last(),
+        }
+    }
+
+    /// Returns the writes that can be blamed.
+    pub fn blamable(&mut self) -> impl Iterator<Item = &mut Write> {
+        let (by_core, last) = (self.by_core(), self.writes.len() - 1);
+        let writes = self.writes.iter_mut().enumerate();
+        writes.filter_map(move |(n, write)| (n == by_core || n == last).then_some(write))
     }
 }
