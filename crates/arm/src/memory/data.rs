@@ -306,7 +306,7 @@ impl<B: Bus> Cpu<B> {
     /// Returns the line for a store to a cacheable page. Fills it first if the page allocates on writes.
     #[inline(always)]
     pub(super) fn line_to_store(&mut self, mva: Mva, page: Resolved) -> Access<Option<usize>> {
-        let found = self.memory.dcache.find(mva);
+        let found = self.memory.dcache.find(mva, page.pa(mva));
         let behaviour = self.behaviour();
         match behaviour.page_fill_policies || behaviour.preload_fills {
             true => self.line_to_store_if_filled(mva, page, found),
@@ -356,7 +356,7 @@ impl<B: Bus> Cpu<B> {
     /// Returns the line that holds `mva`. Fills it if it is missing.
     #[inline(always)]
     fn cached_line(&mut self, mva: Mva, page: Resolved) -> Access<usize> {
-        if let Some(line) = self.memory.dcache.find(mva) {
+        if let Some(line) = self.memory.dcache.find(mva, page.pa(mva)) {
             if self.config().core.behaviour.preload_fills {
                 self.wait_for_fill(line);
             }
@@ -464,7 +464,7 @@ impl<B: Bus> Cpu<B> {
                 return Ok(());
             }
         } else if !cached && self.config().core.uncached_stores_update {
-            self.update_line(mva, width, value);
+            self.update_line(mva, page.pa(mva), width, value);
         }
         let value = value & width.mask();
         self.tell_store(page, mva, width, value, false);

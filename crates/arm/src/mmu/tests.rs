@@ -2,7 +2,7 @@
 
 use crate::addr::{Mva, Pa};
 use crate::bus::Width;
-use crate::config::Victims;
+use crate::config::{Config, Victims};
 use crate::cpu::Cpu;
 use crate::dcache::DCache;
 use crate::mmu::{Descriptors, Kind, Mmu, mapping};
@@ -191,12 +191,11 @@ fn a_damaged_state_of_a_unit_is_an_error_and_no_panic() {
         still(&cpu);
     });
     for late in [Victims::Random, Victims::Late] {
-        let cache = DCache::new(
-            base.config().dcache,
-            base.config().core.replacement,
-            late,
-            1,
-        );
+        let cache = DCache::new(&Config {
+            victims: late,
+            victim_seed: 1,
+            ..base.config().clone()
+        });
         let mut cpu = base.clone();
         each(&cache.victim, |victim| {
             *cpu.dcache_mut() = cache.clone();

@@ -16,6 +16,7 @@ use crate::isa::{Encoding, Select};
 pub use crate::isa::Version;
 pub use crate::isa::timing::{Behaviour, Multiplier, Timing};
 pub use crate::mmu::Descriptors;
+pub use crate::tag::Tagging;
 pub use crate::tlb::Organisation;
 pub use crate::victim::Replacement;
 pub use crate::write_buffer::Buffers;
@@ -75,6 +76,8 @@ pub struct Core {
     pub version: Version,
     /// Associativity of both caches.
     pub ways: u32,
+    /// Address in the tags of both caches.
+    pub tagging: Tagging,
     /// Smallest and largest cache size that a chip may have, in bytes.
     pub cache_bytes: (u32, u32),
     /// Replacement scheme of the caches.
@@ -135,6 +138,14 @@ pub(crate) static FROM_BASE: Core = Core {
     uncached_stores_update: ARM920T.uncached_stores_update,
     buffers: ARM920T.buffers,
     tlbs: ARM920T.tlbs,
+    ..ARM926EJS
+};
+
+/// An ARM926EJ-S with physically tagged caches, for tests of tagging. No chip has this combination. The index is still
+/// virtual. A cache of 16 KB has ways of 4 KB, so the index is part of the page offset; larger caches have aliases.
+#[cfg(test)]
+pub(crate) static PHYSICAL: Core = Core {
+    tagging: Tagging::Physical,
     ..ARM926EJS
 };
 

@@ -80,7 +80,7 @@ fn caches_go_round_as_a_decompressor_leaves_them() {
     for mva in lines {
         assert!(cpu.load(mva, Width::Word).is_ok());
     }
-    let cached = lines.map(|mva| cpu.dcache().find(Mva(mva)).is_some());
+    let cached = lines.map(|mva| cpu.data_line(Mva(mva)).is_some());
     assert_eq!(cached, [false, true, true, true, true]);
 }
 

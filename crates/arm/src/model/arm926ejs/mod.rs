@@ -6,8 +6,8 @@
 
 use super::rows::{Arm, Every};
 use super::{
-    Behaviour, Buffers, Core, Descriptors, Multiplier, Organisation, Replacement, Sctlr, Timing,
-    Version,
+    Behaviour, Buffers, Core, Descriptors, Multiplier, Organisation, Replacement, Sctlr, Tagging,
+    Timing, Version,
 };
 use crate::addr::Mva;
 use crate::bus::Bus;
@@ -25,6 +25,7 @@ pub const CORE: Core = Core {
     version: Version::V5J,
     // `DDI0198D 4.1`.
     ways: 4,
+    tagging: Tagging::Virtual,
     cache_bytes: (4096, 131_072),
     replacement: Replacement::Ways,
     // Write-back, clean operations in c7, lockdown format C.

@@ -9,8 +9,8 @@ mod registers;
 
 use super::rows::{Every, TwoTlbs};
 use super::{
-    Behaviour, Buffers, Core, Descriptors, Multiplier, Organisation, Replacement, Sctlr, Timing,
-    Version,
+    Behaviour, Buffers, Core, Descriptors, Multiplier, Organisation, Replacement, Sctlr, Tagging,
+    Timing, Version,
 };
 use crate::addr::Mva;
 use crate::bus::Bus;
@@ -26,6 +26,7 @@ pub const CORE: Core = Core {
     version: Version::V5E,
     // IXP42X p. 52, 61.
     ways: 32,
+    tagging: Tagging::Virtual,
     cache_bytes: (32_768, 32_768),
     replacement: Replacement::Sets,
     // Write-back, lines are locked one by one.

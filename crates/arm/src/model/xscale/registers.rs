@@ -205,8 +205,9 @@ impl<B: Bus> Cpu<B> {
         let Ok(page) = self.translate(mva, Kind::Read, self.memory.privileged()) else {
             return;
         };
-        let there = self.bus.peek(page.pa(mva)).is_some();
-        if !page.has(mmu::CACHE) || !there || self.memory.has_data(mva) {
+        let pa = page.pa(mva);
+        let there = self.bus.peek(pa).is_some();
+        if !page.has(mmu::CACHE) || !there || self.memory.has_data(mva, pa) {
             return;
         }
         // If all fill buffers are in use, waits for the oldest fill.
