@@ -19,7 +19,7 @@ use crate::cpu::engine::Entries;
 use crate::isa::Op;
 use crate::tag::{Tagging, way_of};
 use crate::victim::{Held, Victim};
-use hints::{HINTS, Hint, SLOT};
+use hints::{HINTS, Hint, SLOT, SetNumbers};
 
 const VALID: u32 = 1;
 
@@ -100,8 +100,8 @@ pub struct ICache<B: Bus> {
     tags: Vec<u32>,
     /// For each line, the MVA of the fetch that filled it. Empty if the tags hold MVAs.
     mvas: Vec<Mva>,
-    /// Bits of a set's number, without its low seven bits, that distinguish lines of the same tag.
-    colours: usize,
+    /// Parts of the numbers of the sets.
+    numbers: SetNumbers,
     /// The fill of each line. The last element is the prefetch buffer.
     filled: Vec<Filled>,
     /// Operations of each slot: first the shared slots, then each line's own slot. Decoded at first execution.
@@ -187,7 +187,7 @@ impl<B: Bus> ICache<B> {
                 Tagging::Virtual => Vec::new(),
                 Tagging::Physical => vec![Mva(0); lines],
             },
-            colours: hints::colours(tagging, geometry),
+            numbers: SetNumbers::new(tagging, geometry),
             filled: vec![Filled::default(); lines + 1],
             ops: vec![nothing; slots],
             thumb_ops: vec![[nothing; 2]; thumb_slots],

@@ -92,7 +92,7 @@ impl<B: Bus> MemoryPath<B> {
         MemoryPath {
             icache: ICache::new(config, undecoded),
             dcache: DCache::new(config),
-            mmu: Mmu::new(config.core, config.victims),
+            mmu: Mmu::new(config),
             biu: Biu::new(config.cost.bus_sync, config.core.buffers),
             watch: Watch::default(),
         }

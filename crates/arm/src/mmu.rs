@@ -8,10 +8,10 @@
 use core::mem::offset_of;
 
 use crate::addr::{Mva, Pa};
-use crate::config::Victims;
+use crate::config::Config;
 use crate::grants::Grants;
-use crate::model::Core;
 use crate::observe::TlbSide;
+use crate::tag::Tagging;
 use crate::tlb::{Entry, Tlb};
 
 /// Kind of access, for permissions and fault status.
@@ -171,14 +171,19 @@ impl Mmu {
     pub(crate) const OFFSETS: [usize; 2] = [offset_of!(Mmu, epoch), offset_of!(Mmu, grants)];
 
     /// Returns an MMU that is off, with empty TLBs, for privileged accesses.
-    pub fn new(core: &Core, victims: Victims) -> Mmu {
+    pub fn new(config: &Config) -> Mmu {
+        let core = config.core;
         let entries = core.tlbs.iter().map(|tlb| tlb.entries()).sum();
-        let tlbs = core.tlbs.iter().map(|tlb| Tlb::new(tlb, victims));
+        let tlbs = core.tlbs.iter().map(|tlb| Tlb::new(tlb, config.victims));
+        let lines_with_several_addresses = match core.tagging {
+            Tagging::Virtual => 0,
+            Tagging::Physical => config.dcache.lines() as usize,
+        };
         let mut mmu = Mmu {
             fast: [NOTHING; FAST],
             derived: vec![Derived::default(); entries].into(),
             tlbs: tlbs.collect(),
-            grants: Grants::new(),
+            grants: Grants::new(lines_with_several_addresses),
             control: Control::default(),
             dacrs: [0; CONTEXTS],
             next_dacr: 0,
@@ -471,26 +476,12 @@ impl Mmu {
     }
 }
 
-/// Accesses that AP, S and R allow (ARM ARM B4.3, table B4-1).
-#[inline]
-fn permissions(ap: u8, s: bool, r: bool, privileged: bool) -> u32 {
-    match (ap & 3, privileged) {
-        (0, true) if s != r => READ,
-        (0, false) if r && !s => READ,
-        (0, _) => 0,
-        (1, true) => READ | WRITE,
-        (1, false) => 0,
-        (2, true) => READ | WRITE,
-        (2, false) => READ,
-        _ => READ | WRITE,
-    }
-}
-
 mod attributes;
 mod fault;
 mod state;
 mod walk;
 
+use attributes::permissions;
 pub use fault::Fault;
 pub use walk::{DescriptorRead, Descriptors, Mapping, mapping, walk};
 

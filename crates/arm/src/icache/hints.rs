@@ -3,8 +3,9 @@
 //!
 //! The key of a line is its MVA. A matching hint is then always right, because a line that leaves takes its hint along.
 //! In a physically tagged cache, lines have several MVAs, and a mapping may change while its lines stay. The key is
-//! therefore the physical address, with the colour of the line's set in bits 4:2. The fetch that knows the translation
-//! of its page knows the distance of the keys from the MVAs ([`ICache::key_distance`]).
+//! therefore the physical address, with the colour of the line's set in bits 3:2. The fetch that knows the translation
+//! of its page knows the distance of the keys from the MVAs ([`ICache::key_distance`]). A page of 1 KB may have an
+//! offset in its 4 KB that differs from the offset of its memory. Its fetches use no hints, and its lines have none.
 
 use super::{ICache, VALID};
 use crate::addr::{Mva, Pa};
@@ -27,17 +28,44 @@ pub(super) const HINTS: usize = 2048;
 const THUMB: u32 = 2;
 /// Position of the colour in a key.
 const COLOUR_SHIFT: u32 = 2;
-/// Number of sets of a way of 4 KB.
-const SETS_OF_A_PAGE: usize = 128;
+/// Bit that no key has.
+const NO_KEY: u32 = 1 << 4;
 
-/// Mask of the colours of the sets: the part of the set's number that is not in the page offset. Zero with virtual tags.
-pub(super) fn colours(tagging: Tagging, geometry: CacheGeometry) -> usize {
-    let colours = match tagging {
-        Tagging::Virtual => 0,
-        Tagging::Physical => (geometry.sets() as usize / SETS_OF_A_PAGE).saturating_sub(1),
-    };
-    assert!(colours < 8, "a key has three bits for the colour");
-    colours
+/// The parts of a set's number, in a physically tagged cache. In a virtually tagged cache, both masks are zero.
+#[derive(Clone, Copy)]
+pub(super) struct SetNumbers {
+    /// Mask of the part that is in the offset of a page of 4 KB.
+    offset: usize,
+    /// Mask of the part above, shifted down: the colour.
+    colour: u32,
+}
+
+/// Number of bits of a set's number that are in the offset of a page of 4 KB.
+const OFFSET_BITS: u32 = 7;
+
+impl SetNumbers {
+    /// The parts in a cache of this geometry.
+    pub fn new(tagging: Tagging, geometry: CacheGeometry) -> SetNumbers {
+        if tagging == Tagging::Virtual {
+            return SetNumbers {
+                offset: 0,
+                colour: 0,
+            };
+        }
+        let last = geometry.sets() - 1;
+        let colour = last >> OFFSET_BITS;
+        assert!(colour < 4, "a key has two bits for the colour");
+        SetNumbers {
+            offset: last as usize & ((1 << OFFSET_BITS) - 1),
+            colour,
+        }
+    }
+
+    /// Colour of a set.
+    #[inline(always)]
+    fn colour(self, set: usize) -> u32 {
+        (set >> OFFSET_BITS) as u32 & self.colour
+    }
 }
 
 impl<B: Bus> ICache<B> {
@@ -47,17 +75,12 @@ impl<B: Bus> ICache<B> {
     pub fn key_distance(&self, mva: Mva, pa: Pa) -> u32 {
         match self.tagging {
             Tagging::Virtual => 0,
+            Tagging::Physical if (pa.0 ^ mva.0) & 0xfff != 0 => NO_KEY,
             Tagging::Physical => {
-                let colour = self.colour(self.set(mva.0));
+                let colour = self.numbers.colour(self.set(mva.0));
                 (pa.0.wrapping_sub(mva.0)).wrapping_add(colour << COLOUR_SHIFT)
             }
         }
-    }
-
-    /// Colour of a set.
-    #[inline(always)]
-    fn colour(&self, set: usize) -> u32 {
-        (set / SETS_OF_A_PAGE & self.colours) as u32
     }
 
     /// Returns the slot of the line that holds `mva`, if it has a hint. `distance` is that of [`ICache::key_distance`].
@@ -88,7 +111,11 @@ impl<B: Bus> ICache<B> {
     /// Remembers the slot of a line, which has this tag.
     #[inline(always)]
     pub(super) fn give_hint(&mut self, line: usize, tag: u32, thumb: bool, slot: u16) {
-        let key = tag | self.colour(line >> self.way_shift) << COLOUR_SHIFT;
+        let set = line >> self.way_shift;
+        if (set ^ tag as usize / 32) & self.numbers.offset != 0 {
+            return;
+        }
+        let key = tag | self.numbers.colour(set) << COLOUR_SHIFT;
         let hint = self.hint_of(key, thumb) | (Hint::from(slot) * SLOT);
         self.hints[tag as usize / 32 % HINTS] = hint;
     }

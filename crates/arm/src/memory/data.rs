@@ -346,7 +346,7 @@ impl<B: Bus> Cpu<B> {
         };
         let (victim, dirty) = self.memory.dcache.empty(line);
         if let Some(victim) = victim {
-            self.memory.mmu.grants.take(victim);
+            self.memory.mmu.grants.take(line, victim);
             let side = Side::Data;
             self.tell(Event::Replaced { side, mva: victim });
         }

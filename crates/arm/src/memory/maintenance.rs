@@ -119,7 +119,7 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn invalidate_dcache_line(&mut self, line: usize) {
         self.tell_dcache_invalidate(line);
         if let Some((mva, _)) = self.memory.dcache.state(line) {
-            self.memory.mmu.grants.take(mva);
+            self.memory.mmu.grants.take(line, mva);
         }
         self.memory.dcache.invalidate(line);
     }
@@ -218,7 +218,7 @@ impl<B: Bus> Cpu<B> {
         let line = self.memory.dcache.choose_in_turn(mva);
         let (victim, dirty) = self.memory.dcache.empty(line);
         if let Some(victim) = victim {
-            self.memory.mmu.grants.take(victim);
+            self.memory.mmu.grants.take(line, victim);
             let side = Side::Data;
             self.tell(Event::Replaced { side, mva: victim });
         }

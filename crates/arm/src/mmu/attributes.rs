@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Attributes of memory: cacheable, bufferable, and XScale's extensions.
+//! Permissions, and attributes of memory: cacheable, bufferable, and XScale's extensions.
 
-use super::{ALLOCATE, BUFFER, CACHE, Control, Descriptors, ICACHE, MINI, SINGLE};
+use super::{ALLOCATE, BUFFER, CACHE, Control, Descriptors, ICACHE, MINI, READ, SINGLE, WRITE};
 use crate::tlb::Entry;
 
 impl Control {
@@ -38,5 +38,20 @@ impl Control {
             (0b111, _) => ALLOCATE,
             _ => 0,
         }
+    }
+}
+
+/// Accesses that AP, S and R allow (ARM ARM B4.3, table B4-1).
+#[inline]
+pub(super) fn permissions(ap: u8, s: bool, r: bool, privileged: bool) -> u32 {
+    match (ap & 3, privileged) {
+        (0, true) if s != r => READ,
+        (0, false) if r && !s => READ,
+        (0, _) => 0,
+        (1, true) => READ | WRITE,
+        (1, false) => 0,
+        (2, true) => READ | WRITE,
+        (2, false) => READ,
+        _ => READ | WRITE,
     }
 }

@@ -236,7 +236,7 @@ fn translations_of_a_restored_mmu_are_of_its_domain_register() {
     cpu.set_cpsr(0x10);
     let bytes = saved(cpu.mmu());
     // The state of a core whose MMU was never on.
-    *cpu.mmu_mut() = Mmu::new(cpu.config().core, Victims::Random);
+    *cpu.mmu_mut() = Mmu::new(cpu.config());
     assert_eq!(cpu.mmu_mut().restore(&mut Saved::new(&bytes)), Ok(()));
     assert!(cpu.load(0x4000, Width::Word).is_ok());
     cpu.cp15_write(0, 3, 0, 0, 0);

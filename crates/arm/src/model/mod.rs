@@ -146,6 +146,7 @@ pub(crate) static FROM_BASE: Core = Core {
 #[cfg(test)]
 pub(crate) static PHYSICAL: Core = Core {
     tagging: Tagging::Physical,
+    cache_bytes: (4096, 65_536),
     ..ARM926EJS
 };
 

@@ -7,14 +7,17 @@ use crate::bus::{Bus, Width};
 use crate::cpu::Cpu;
 use crate::model::{ARM926EJS, Core, PHYSICAL};
 use crate::observe::TlbSide;
-use crate::tests::bus::TestBus;
+use crate::tests::bus::{PlainBus, TestBus};
 use crate::tests::core::{COARSE, config};
+use crate::tests::fuzz::random::Random;
 
 const SMALL: u32 = 16384;
 const LARGE: u32 = 65536;
 
 /// First of the pages under test. The other pages map every address to itself.
 const PAGES: u32 = 0x10_0000;
+/// Number of the pages in a random run.
+const COUNT: u32 = 64;
 
 /// Returns a core with 1 MB of RAM, and with MMU and caches on. The first megabyte maps the RAM as write-back. `COARSE`
 /// has the pages of the second megabyte.
@@ -183,4 +186,128 @@ fn instructions_of_one_frame_have_a_line_for_each_colour() {
         assert_eq!([0; 2].map(|_| call(&mut cpu, page(n))), [n % 4; 2]);
     }
     assert_eq!(cpu.counters.icache_fills, 4);
+}
+
+/// Observer of the property below: a core, and the newest store to each byte of the frames.
+struct Newest<B: Bus> {
+    cpu: Cpu<B>,
+    random: Random,
+    /// Frame of each page.
+    frames: Vec<u32>,
+    memory: Vec<u8>,
+    /// Number of loads, and of loads that returned something else than the newest store.
+    loads: u64,
+    stale: u64,
+}
+
+const FRAMES: u32 = 32;
+
+impl<B: Bus> Newest<B> {
+    fn new(cpu: Cpu<B>, seed: u64) -> Newest<B> {
+        let mut newest = Newest {
+            cpu,
+            random: Random::new(seed),
+            frames: vec![0; COUNT as usize],
+            memory: vec![0; (4096 * FRAMES) as usize],
+            loads: 0,
+            stale: 0,
+        };
+        (0..COUNT).for_each(|n| newest.remap(n, n % FRAMES));
+        newest
+    }
+
+    fn remap(&mut self, n: u32, frame: u32) {
+        self.frames[n as usize] = frame;
+        map(&mut self.cpu, page(n), FRAME + 4096 * frame);
+    }
+
+    /// Maps a page anew, loads or stores. Loads and stores often meet, because they use few lines of each page.
+    fn step(&mut self, may_map: impl Fn(u32, u32) -> bool) {
+        let n = self.random.below(COUNT);
+        if self.random.percent(2) {
+            let frame = self.random.below(FRAMES);
+            if may_map(n, frame) {
+                self.remap(n, frame);
+            }
+            return;
+        }
+        let width = self.random.pick(&[Width::Byte, Width::Half, Width::Word]);
+        let line = self.random.pick(&[0, 32, 64, 0x7e0, 0xfe0]);
+        let offset = line + (self.random.below(32) & !(width.bytes() - 1));
+        let (at, value) = (page(n) + offset, self.random.word() & width.mask());
+        let start = (4096 * self.frames[n as usize] + offset) as usize;
+        let bytes = start..start + width.bytes() as usize;
+        if self.random.percent(40) {
+            assert_eq!(self.cpu.store(at, width, value), Ok(()));
+            let count = bytes.len();
+            self.memory[bytes].copy_from_slice(&value.to_le_bytes()[..count]);
+        } else {
+            let mut newest = [0; 4];
+            newest[..bytes.len()].copy_from_slice(&self.memory[bytes]);
+            let loaded = self.cpu.load(at, width).unwrap();
+            self.loads += 1;
+            self.stale += u64::from(loaded != u32::from_le_bytes(newest));
+        }
+    }
+
+    /// Runs that many steps. Returns how many loads were not of the newest store.
+    fn run(mut self, steps: u32, may_map: impl Fn(u32, u32) -> bool) -> u64 {
+        (0..steps).for_each(|_| self.step(&may_map));
+        assert!(self.loads > u64::from(steps / 2));
+        assert!(self.cpu.counters.dcache_fills > u64::from(steps / 100));
+        self.stale
+    }
+}
+
+/// Number of steps of a run. The nightly run has more.
+const STEPS: u32 = 200_000;
+
+fn steps() -> u32 {
+    let set = std::env::var("TAGGING_STEPS").ok();
+    set.map_or(STEPS, |text| text.parse().unwrap())
+}
+
+/// A store that misses goes to the write buffer, and a load of its bytes waits for it. Hence no load is older than the
+/// newest store, although no cache is ever maintained.
+#[test]
+fn with_ways_of_4_kb_every_load_returns_the_newest_store() {
+    assert_eq!(Newest::new(mapped(SMALL), 1).run(steps(), |_, _| true), 0);
+    let plain = mapped_on(&PHYSICAL, SMALL, PlainBus);
+    assert_eq!(Newest::new(plain, 2).run(steps() / 4, |_, _| true), 0);
+}
+
+/// Software that gives all addresses of a frame one colour needs no maintenance either.
+#[test]
+fn with_larger_ways_every_load_returns_the_newest_store_if_the_colours_agree() {
+    let agree = |n: u32, frame: u32| n % 4 == frame % 4;
+    assert_eq!(Newest::new(mapped(LARGE), 3).run(steps(), agree), 0);
+    let stale = Newest::new(mapped(LARGE), 3).run(steps(), |_, _| true);
+    assert!(stale > u64::from(steps() / 500), "{stale}");
+    let stale = Newest::new(mapped(SMALL * 2), 3).run(steps(), |_, _| true);
+    assert!(stale > u64::from(steps() / 500), "{stale}");
+}
+
+/// The same programs on virtual tags: the property is that of the tags.
+#[test]
+fn with_virtual_tags_loads_are_stale() {
+    let cpu = mapped_on(&ARM926EJS, SMALL, |ram| ram);
+    let stale = Newest::new(cpu, 1).run(steps(), |_, _| true);
+    assert!(stale > u64::from(steps() / 500), "{stale}");
+}
+
+/// Grants and the table of translations change no cycle and no count.
+#[test]
+fn loads_and_stores_take_as_long_with_shortcuts_as_without() {
+    for bytes in [SMALL, LARGE] {
+        let mut fast = Newest::new(mapped(bytes), 4);
+        let mut plain = Newest::new(mapped_on(&PHYSICAL, bytes, PlainBus), 4);
+        for step in 0..steps() / 4 {
+            fast.step(|_, _| true);
+            plain.step(|_, _| true);
+            let (one, other) = (&fast.cpu, &plain.cpu);
+            assert_eq!(one.cycles, other.cycles, "step {step}");
+            assert_eq!(one.counters, other.counters, "step {step}");
+        }
+        assert_eq!(fast.stale, plain.stale);
+    }
 }

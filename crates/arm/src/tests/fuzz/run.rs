@@ -11,8 +11,8 @@ use super::steps::{Before, Follower, Plain};
 use crate::bus::Bus;
 use crate::counters::Counters;
 use crate::cpu::{Cpu, Exit, Interlock};
-use crate::model::Core;
 use crate::model::XScaleRegisters;
+use crate::model::{Core, Tagging};
 use crate::psr::Banks;
 use crate::state::State;
 
@@ -165,9 +165,10 @@ impl Pair {
         self.plain.bus.seen.clear();
         let before = Before::new(&self.plain);
         let exit = self.plain.step();
-        let checked = match self.plain.config().core.tlbs {
-            [_] => self.follower.step(&before, &self.plain),
-            // The reference models only a unified TLB.
+        let core = self.plain.config().core;
+        let checked = match (core.tlbs, core.tagging) {
+            ([_], Tagging::Virtual) => self.follower.step(&before, &self.plain),
+            // The reference models only a unified TLB, and operations by address that do not translate.
             _ => Ok(()),
         };
         let at = |text| {
