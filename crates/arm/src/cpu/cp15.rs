@@ -226,6 +226,16 @@ impl<B: Bus> Cpu<B> {
         self.config.core.version > Version::V4 && self.cp15.sctlr >> 15 & 1 == 0
     }
 
+    /// ASID of the current translations: the low bits of the context ID. Zero on a core without ASIDs, on which the
+    /// context ID is for trace tools only.
+    #[inline(always)]
+    pub(crate) fn asid(&self) -> u8 {
+        match self.config.core.asids {
+            false => 0,
+            true => self.cp15.context_id as u8,
+        }
+    }
+
     /// Reads a register (MRC). The top four bits of the value become the flags if the destination is r15.
     pub(crate) fn cp15_read(&mut self, opc1: u32, crn: u32, crm: u32, opc2: u32) -> u32 {
         self.spend_on_cp15(crn);

@@ -112,7 +112,7 @@ impl<B: Bus> ICache<B> {
     #[inline(always)]
     pub(super) fn give_hint(&mut self, line: usize, tag: u32, thumb: bool, slot: u16) {
         let set = line >> self.way_shift;
-        if (set ^ tag as usize / 32) & self.numbers.offset != 0 {
+        if (set ^ (tag as usize / 32)) & self.numbers.offset != 0 {
             return;
         }
         let key = tag | self.numbers.colour(set) << COLOUR_SHIFT;

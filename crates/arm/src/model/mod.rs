@@ -91,6 +91,8 @@ pub struct Core {
     /// Whether LDRD and STRD fault at an odd word address if alignment checking is on. On other cores, they transfer
     /// two words.
     pub whole_doubles: bool,
+    /// Whether translations belong to ASIDs. The context ID (CP15 c13,c0,1) then has the current ASID.
+    pub asids: bool,
     /// Format of the descriptors and of the fault status.
     pub descriptors: Descriptors,
     /// Whether there are test-and-clean operations.

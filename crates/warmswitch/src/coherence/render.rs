@@ -73,7 +73,7 @@ impl Style<'_> {
                 text,
                 "    {}, {}",
                 mode(report.context.mode),
-                process(report.context.pid, report.context.ttb)
+                process(report.context.pid, report.context.space())
             );
         }
         self.callers(&mut text, &report.trace.used);
@@ -246,7 +246,7 @@ impl Style<'_> {
             pc,
             mva,
             pid,
-            ttb,
+            space,
             path,
             ..
         } = report.writer;
@@ -272,8 +272,8 @@ impl Style<'_> {
                     }
                 );
                 let _ = writeln!(text, "    {}", self.when(cycle));
-                if (pid, ttb) != (report.context.pid, report.context.ttb) {
-                    let _ = writeln!(text, "    {}", process(pid, ttb));
+                if (pid, space) != (report.context.pid, report.context.space()) {
+                    let _ = writeln!(text, "    {}", process(pid, space));
                 }
             }
         }
@@ -366,7 +366,7 @@ impl Style<'_> {
                 "cycle": writer.cycle,
                 "mva": writer.mva,
                 "pid": writer.pid,
-                "ttb": writer.ttb,
+                "ttb": writer.space.table(),
             },
             "newest_was": place_json(report.place),
             "history": history,

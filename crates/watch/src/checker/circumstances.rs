@@ -102,8 +102,8 @@ impl Checker {
         } = *met;
         let by_core = met.access.is_by_core();
         let began = self.calls.began(context).filter(|_| by_core);
-        let mapping = |ttb, mva| {
-            arm::mapping(context.descriptors, ttb, mva, |pa| {
+        let mapping = |table, mva| {
+            arm::mapping(context.descriptors, table, mva, |pa| {
                 self.shadow.newest(pa.0, Width::Word)
             })
         };
@@ -117,7 +117,7 @@ impl Checker {
         };
         let used = used.and_then(|mva| mapping(context.ttb, mva));
         let used = used.filter(|m| m.ap == READ_ONLY);
-        let leads = written.and_then(|mva| mapping(writer.ttb, mva));
+        let leads = written.and_then(|mva| mapping(writer.space.table(), mva));
         let written = leads.filter(|m| m.ap == WRITABLE);
         let is_private = |used: &Mapping, written: &Mapping| {
             is_cached(used) && !is_cached(written) && page(used) == page(written)
@@ -135,7 +135,7 @@ impl Checker {
             filled,
             stack: writer.stack,
             addresses: [by_core.then_some(mva), writer.address()],
-            tables: [context.ttb, writer.ttb],
+            spaces: [context.space(), writer.space],
         };
         Circumstances {
             overlapping: began.is_some_and(|at| at < writer.cycle),

@@ -33,6 +33,7 @@ pub const CORE: Core = Core {
     uncached_stores_update: true,
     mini_cache: false,
     whole_doubles: false,
+    asids: false,
     descriptors: Descriptors::Arm,
     test_and_clean: false,
     // B (big endian) is refused; the other bits, except the clock mode, read as at reset.

@@ -33,6 +33,7 @@ pub const CORE: Core = Core {
     uncached_stores_update: false,
     mini_cache: false,
     whole_doubles: false,
+    asids: false,
     descriptors: Descriptors::Arm,
     test_and_clean: true,
     // B (big endian) is refused; the other bits read as at reset.

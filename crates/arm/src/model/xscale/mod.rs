@@ -35,6 +35,7 @@ pub const CORE: Core = Core {
     mini_cache: true,
     // IXP42X p. 194 ("must be aligned on an 8-byte boundary"), XSC 2.2.4 (recalled: an alignment exception).
     whole_doubles: true,
+    asids: false,
     descriptors: Descriptors::Extended,
     test_and_clean: false,
     // IXP42X 3.5.1. B (big endian) is refused. Z, which enables the branch target buffer, is writable.
