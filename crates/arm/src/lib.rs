@@ -40,6 +40,6 @@ pub use cpu::engine;
 pub use cpu::{Cpu, Exit};
 pub use memory::debug::{Watched, Watchpoint};
 pub use memory::look::{HeldEntry, HeldLine, WaitingWrite};
-pub use mmu::{Descriptors, Kind, Mapping, mapping};
+pub use mmu::{Attributes, Descriptors, Kind, Mapping, mapping};
 pub use observe::{AddressSpace, Cause, Context, Event, Reaction, Side, TlbSide};
 pub use state::{Damaged, Saved, State};

@@ -165,18 +165,13 @@ impl<B: Bus> Cpu<B> {
         kind: Kind,
         privileged: bool,
     ) -> Result<Resolved, Fault> {
-        let need = if kind == Kind::Write {
-            mmu::WRITE
-        } else {
-            mmu::READ
-        };
         if B::SHORTCUTS
             && privileged == self.memory.mmu.privileged()
             && let Some(page) = self
                 .memory
                 .mmu
                 .lookup(mva, kind)
-                .filter(|page| page.has(need))
+                .filter(|page| page.has(kind.permission()))
         {
             return Ok(page);
         }

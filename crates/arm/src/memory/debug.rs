@@ -153,7 +153,8 @@ impl<B: Bus> Cpu<B> {
         }
         let held = self.memory.mmu.held(mva, Kind::Read).copied();
         let entry = held.or_else(|| self.debug_walk(mva))?;
-        let flags = (self.memory.mmu.control()).attributes(self.config().core.descriptors, &entry);
+        let flags = (self.memory.mmu.control())
+            .attributes(self.config().core.descriptors, &entry.attributes);
         Some((entry.translate(mva), flags))
     }
 

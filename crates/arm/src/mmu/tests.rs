@@ -61,7 +61,7 @@ fn a_large_page_has_quarters_of_16_kb() {
     let tlb = &cpu.mmu().tlbs[0];
     let quarter = tlb.entry(tlb.find(Mva(0x10_c000)).unwrap());
     assert_eq!(
-        (quarter.size(), quarter.pa, quarter.ap),
+        (quarter.size(), quarter.pa, quarter.attributes.ap),
         (0x4000, Pa(0x2_c000), 2)
     );
 }

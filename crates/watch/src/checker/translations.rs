@@ -284,7 +284,7 @@ impl Translations {
         }
         if let (Some(now), Some(then)) = (now, then)
             && now.pa == access.pa
-            && now.cb == then.cb
+            && now.attributes.cb == then.attributes.cb
             && now.allows(kind, privileged, dacr, sctlr)
         {
             // The entry may still be right in its other address space. Therefore, every later use is checked, and a
@@ -381,7 +381,7 @@ fn gives_less(now: &Mapping, then: &Mapping, dacr: u32, sctlr: u32) -> bool {
     let lost = |kind, privileged| {
         then.allows(kind, privileged, dacr, sctlr) && !now.allows(kind, privileged, dacr, sctlr)
     };
-    let all = [Kind::Read, Kind::Write];
+    let all = [Kind::Read, Kind::Write, Kind::Fetch];
     // The core requests a translation once for each 4 KB, so only a page that is smaller than 4 KB counts as smaller.
     let pieces = now.bytes < then.bytes.min(4096);
     pieces || all.iter().any(|k| lost(*k, true) || lost(*k, false))

@@ -379,7 +379,7 @@ fn every_descriptor_but_that_of_an_old_small_page_has_an_x() {
         at(&mut cpu, LOAD, va);
         let tlb = cpu.mmu_mut().tlb(Kind::Read);
         let entry = tlb.entry(tlb.find(Mva(va)).unwrap());
-        (entry.cb, entry.size())
+        (entry.attributes.cb, entry.size())
     };
     let (coarse, fine) = (COARSE | 1, FINE | 3);
     assert_eq!(x(0x60_0000, 0x1c0e, 0), (7, 1 << 20));
