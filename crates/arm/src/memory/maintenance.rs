@@ -146,7 +146,7 @@ impl<B: Bus> Cpu<B> {
         self.memory.icache.invalidate_all();
         self.memory.icache.prefetch = None;
         self.counters.icache_invalidates += 1;
-        self.cp15.xscale.branches.forget();
+        self.branches.forget();
         self.refetch();
     }
 

@@ -3,6 +3,7 @@
 
 mod arm920t;
 mod arm926ejs;
+mod own;
 mod rows;
 mod xscale;
 
@@ -20,7 +21,7 @@ pub use crate::tag::Tagging;
 pub use crate::tlb::Organisation;
 pub use crate::victim::Replacement;
 pub use crate::write_buffer::Buffers;
-pub(crate) use xscale::XScaleRegisters;
+pub(crate) use own::Own;
 
 /// Empty lists, for cores without special instructions.
 mod no_instructions {
@@ -39,6 +40,14 @@ macro_rules! cores {
             pub(crate) fn cp15<B: Bus>(&self) -> &'static Rows<B> {
                 $(if self.name == $name.name {
                     return $file::cp15();
+                })*
+                unreachable!("cores are made in this folder")
+            }
+
+            /// Registers that only this kind of core has, as at reset.
+            pub(crate) fn own_registers(&self) -> Own {
+                $(if self.name == $name.name {
+                    return $file::own_registers();
                 })*
                 unreachable!("cores are made in this folder")
             }

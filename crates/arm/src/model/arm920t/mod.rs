@@ -87,6 +87,7 @@ pub const CORE: Core = Core {
 };
 
 pub(crate) use super::no_instructions::{ENCODINGS, selectors};
+pub(crate) use super::own::no_registers as own_registers;
 
 /// Rows of CP15 (`DDI0151C 2.3`; operations of c7: table 2-16). There is no context ID.
 pub(crate) const fn cp15<B: Bus>() -> &'static Rows<B> {

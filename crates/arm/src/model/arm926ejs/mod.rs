@@ -86,6 +86,7 @@ pub const CORE: Core = Core {
 };
 
 pub(crate) use super::no_instructions::{ENCODINGS, selectors};
+pub(crate) use super::own::no_registers as own_registers;
 
 /// Rows of CP15 (`DDI0198D 2.3`; operations of c7: 2.3.7, table 2-18).
 pub(crate) const fn cp15<B: Bus>() -> &'static Rows<B> {
