@@ -94,6 +94,10 @@ pub struct Cpu<B: Bus> {
     // Configuration: config.rs, model/. CP15: cpu/cp15.rs, model/ (rows). Decoder: isa/table.rs. Bus: bus.rs.
     config: Config,
     pub(crate) cp15: Cp15,
+    /// The branch target buffer: cpu/predictor.rs.
+    pub(crate) branches: Branches,
+    /// Line fills in the background: cpu/fills.rs.
+    pub(crate) fills: Fills,
     decode: DecodeTable<B>,
     cp15_rows: &'static Rows<B>,
     /// Executes translated code, if there is an engine: cpu/engine.rs.
@@ -162,6 +166,8 @@ impl<B: Bus> Cpu<B> {
             exit: None,
             abort_chain: (0, 0),
             cp15: Cp15::new(&config),
+            branches: Branches::new(config.core.behaviour.predicts_branches),
+            fills: Fills::default(),
             memory: MemoryPath::new(&config, undecoded),
             decode: DecodeTable::new(config.core),
             cp15_rows: config.core.cp15(),
@@ -435,11 +441,15 @@ pub(crate) mod cp15;
 pub mod engine;
 mod events;
 pub(crate) mod exception;
+mod fills;
 mod interlock;
+mod predictor;
 mod state;
 #[cfg(test)]
 mod tests;
 mod time;
 mod without_shortcuts;
 
+pub(crate) use fills::Fills;
 pub(crate) use interlock::Interlock;
+pub(crate) use predictor::Branches;

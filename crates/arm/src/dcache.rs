@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Data cache, with its contents. It is virtually indexed and virtually tagged by MVA (`DDI0198D 4`).
+//! Data cache, with its contents. It is indexed by MVA, and tagged by MVA (`DDI0198D 4`) or by physical address
+//! ([`Tagging`]).
 //!
 //! Each line keeps the physical address from which it was filled, so a write-back needs no translation. Each line has
 //! two dirty bits, one for each half of 16 bytes. Read misses allocate a line. XScale also allocates on write misses in
@@ -9,9 +10,9 @@
 //! main cache. The page decides which of the two caches is filled. A lookup searches both.
 
 use crate::addr::{Mva, Pa};
-use crate::config::{CacheGeometry, Victims};
+use crate::config::{Config, Victims};
 use crate::state::{Damaged, Saved, State};
-use crate::tag::way_of;
+use crate::tag::{Tagging, way_of};
 use crate::victim::{Held, Replacement, Victim};
 
 /// Lines of the mini data cache, in sets of two (IXP42X p. 61).
@@ -47,9 +48,12 @@ pub struct DCache {
     ways: u32,
     way_shift: u32,
     set_mask: u32,
-    /// For each line: its MVA, with the dirty halves in bits 2:1 and the valid bit in bit 0.
+    tagging: Tagging,
+    /// For each line: its address, with the dirty halves in bits 2:1 and the valid bit in bit 0.
     tags: Vec<u32>,
     pas: Vec<Pa>,
+    /// For each line, the MVA of the access that filled it. Empty if the tags hold MVAs.
+    mvas: Vec<Mva>,
     data: Vec<Line>,
     /// Victim selection and lockdown.
     pub victim: Victim,
@@ -66,6 +70,7 @@ impl State for DCache {
     fn save(&self, to: &mut Vec<u8>) {
         self.tags.as_slice().save(to);
         self.pas.as_slice().save(to);
+        self.mvas.as_slice().save(to);
         self.data.iter().for_each(|line| line.0.save(to));
         self.victim.save(to);
         self.scan.save(to);
@@ -76,6 +81,7 @@ impl State for DCache {
     fn restore(&mut self, from: &mut Saved<'_>) -> Result<(), Damaged> {
         self.tags.as_mut_slice().restore(from)?;
         self.pas.as_mut_slice().restore(from)?;
+        self.mvas.as_mut_slice().restore(from)?;
         let mut lines = self.data.iter_mut();
         lines.try_for_each(|line| line.0.restore(from))?;
         self.victim.restore(from)?;
@@ -84,8 +90,9 @@ impl State for DCache {
         self.claimed.restore(from)?;
         let mut lines = self.tags.iter().zip(&self.pas);
         // Only a clean claimed line may have no address.
-        let placed = |(tag, pa): (&u32, &Pa)| {
-            *pa == pa.line() || *pa == NOWHERE && self.claimed && tag & DIRTY == 0
+        let placed = |(tag, pa): (&u32, &Pa)| match self.tagging {
+            Tagging::Physical if tag & VALID != 0 => tag & !31 == pa.0,
+            _ => *pa == pa.line() || *pa == NOWHERE && self.claimed && tag & DIRTY == 0,
         };
         match self.scan < self.tags.len() && lines.all(placed) {
             true => Ok(()),
@@ -95,36 +102,42 @@ impl State for DCache {
 }
 
 impl DCache {
-    /// Returns an empty cache.
-    pub fn new(
-        geometry: CacheGeometry,
-        replacement: Replacement,
-        victims: Victims,
-        seed: u32,
-    ) -> DCache {
-        let lines = geometry.lines() as usize;
-        DCache {
+    /// Returns the empty cache of a core.
+    pub fn new(config: &Config) -> DCache {
+        let (geometry, core) = (config.dcache, config.core);
+        let (tagging, lines) = (core.tagging, geometry.lines() as usize);
+        let size = (lines, geometry.ways);
+        let cache = DCache {
             ways: geometry.ways,
             way_shift: geometry.ways.trailing_zeros(),
             set_mask: geometry.sets() - 1,
+            tagging,
             tags: vec![0; lines],
             pas: vec![Pa(0); lines],
+            mvas: match tagging {
+                Tagging::Virtual => Vec::new(),
+                Tagging::Physical => vec![Mva(0); lines],
+            },
             data: vec![Line([0; 8]); lines],
-            victim: Victim::new(replacement, victims, (lines, geometry.ways), seed),
+            victim: Victim::new(core.replacement, config.victims, size, config.victim_seed),
             scan: 0,
             mini: lines,
             mini_victim: Victim::new(Replacement::Ways, Victims::Random, (0, MINI_WAYS), 0),
             claimed: false,
-        }
+        };
+        cache.with_mini(core.mini_cache)
     }
 
     /// Adds a mini data cache if `is` is true. The mini data cache uses round robin under every policy, because
     /// software relies on the eviction of the line that was filled first.
-    pub fn with_mini(mut self, is: bool) -> DCache {
+    fn with_mini(mut self, is: bool) -> DCache {
         if is {
             let lines = self.mini + MINI_LINES;
             self.tags.resize(lines, 0);
             self.pas.resize(lines, Pa(0));
+            if self.tagging == Tagging::Physical {
+                self.mvas.resize(lines, Mva(0));
+            }
             self.data.resize(lines, Line([0; 8]));
             let size = (MINI_LINES, MINI_WAYS);
             self.mini_victim = Victim::new(Replacement::Sets, Victims::Random, size, 0);
@@ -137,15 +150,16 @@ impl DCache {
         (mva >> 5 & self.set_mask) as usize
     }
 
-    /// Returns the line that holds `mva`.
+    /// Returns the line that holds `mva`, which translates to `pa`. With virtual tags, `pa` has no effect.
     #[inline(always)]
-    pub fn find(&self, mva: Mva) -> Option<usize> {
+    pub fn find(&self, mva: Mva, pa: Pa) -> Option<usize> {
         let first = self.set(mva.0) << self.way_shift;
         let ways = &self.tags[first..first + self.ways as usize];
-        match way_of(ways, mva) {
+        let compared = self.tagging.compared(mva, pa);
+        match way_of(ways, compared) {
             Some(way) => Some(first + way),
             None if self.mini == self.tags.len() => None,
-            None => self.find_in_mini(mva),
+            None => self.find_in_mini(mva, compared),
         }
     }
 
@@ -154,8 +168,8 @@ impl DCache {
         self.mini + (mva.0 as usize / 32 * 2) % MINI_LINES
     }
 
-    fn find_in_mini(&self, mva: Mva) -> Option<usize> {
-        let (first, want) = (self.mini_set(mva), (mva.0 & !31) | VALID);
+    fn find_in_mini(&self, mva: Mva, compared: u32) -> Option<usize> {
+        let (first, want) = (self.mini_set(mva), (compared & !31) | VALID);
         (first..first + 2).find(|line| self.tags[*line] & !DIRTY == want)
     }
 
@@ -216,7 +230,7 @@ impl DCache {
         first + self.victim.choose_in_turn(first) as usize
     }
 
-    /// Empties a line. If it was valid, returns its old MVA. If it was dirty, also returns what to write back.
+    /// Empties a line. If it was valid, returns its old MVA, as [`DCache::state`] does. If it was dirty, also returns what to write back.
     #[inline]
     pub fn empty(&mut self, line: usize) -> (Option<Mva>, Option<Dirty>) {
         let victim = self.state(line).map(|(mva, _)| mva);
@@ -225,8 +239,9 @@ impl DCache {
         (victim, dirty)
     }
 
-    /// Assigns an empty line to `mva` without a fill. Its contents are `data`.
+    /// Assigns an empty line of a virtually tagged cache to `mva` without a fill. Its contents are `data`.
     pub fn claim(&mut self, line: usize, mva: Mva, data: [u32; 8]) {
+        debug_assert!(self.tagging == Tagging::Virtual);
         self.tags[line] = (mva.0 & !31) | VALID;
         self.pas[line] = NOWHERE;
         self.claimed = true;
@@ -247,8 +262,11 @@ impl DCache {
     /// Fills an empty line.
     #[inline]
     pub fn fill(&mut self, line: usize, mva: Mva, pa: Pa, data: [u32; 8]) {
-        self.tags[line] = (mva.0 & !31) | VALID;
+        self.tags[line] = (self.tagging.compared(mva, pa) & !31) | VALID;
         self.pas[line] = pa.line();
+        if let Some(filled) = self.mvas.get_mut(line) {
+            *filled = Mva(mva.0 & !31);
+        }
         self.data[line] = Line(data);
     }
 
@@ -258,11 +276,13 @@ impl DCache {
         self.pas[line].line()
     }
 
-    /// MVA and dirty halves of a line, if it is valid.
+    /// MVA and dirty halves of a line, if it is valid. In a physically tagged cache, the MVA is the address of the access
+    /// that filled the line.
     #[inline]
     pub fn state(&self, line: usize) -> Option<(Mva, u8)> {
         let tag = self.tags[line];
-        (tag & VALID != 0).then_some((Mva(tag & !31), (tag >> 1 & 3) as u8))
+        let mva = self.mvas.get(line).copied().unwrap_or(Mva(tag & !31));
+        (tag & VALID != 0).then_some((mva, (tag >> 1 & 3) as u8))
     }
 
     /// Returns whether a line belongs to the mini data cache, and the line's set and way.
@@ -354,17 +374,11 @@ impl DCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::ARM926EJS;
+    use crate::tests::core::config;
 
     fn cache() -> DCache {
-        DCache::new(
-            CacheGeometry {
-                size: 4096,
-                ways: 4,
-            },
-            Replacement::Ways,
-            Victims::Random,
-            0,
-        )
+        DCache::new(&config(&ARM926EJS, 4096))
     }
 
     fn fill(cache: &mut DCache, mva: u32, pa: u32, word: u32) -> usize {
@@ -378,9 +392,12 @@ mod tests {
     fn a_line_is_found_by_its_mva_only() {
         let mut c = cache();
         fill(&mut c, 0x1000, 0x8000, 7);
-        assert!(c.find(Mva(0x101c)).is_some());
-        assert!(c.find(Mva(0x8000)).is_none());
-        assert_eq!(c.find(Mva(0x1000)).map(|line| *c.line(line)), Some([7; 8]));
+        assert!(c.find(Mva(0x101c), Pa(0)).is_some());
+        assert!(c.find(Mva(0x8000), Pa(0x8000)).is_none());
+        assert_eq!(
+            c.find(Mva(0x1000), Pa(0)).map(|line| *c.line(line)),
+            Some([7; 8])
+        );
     }
 
     #[test]

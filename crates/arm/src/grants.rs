@@ -4,6 +4,9 @@
 //! The table stands in front of the TLB and the D-cache and only makes the host faster. A line gets a grant when the
 //! line is in the cache and a checked translation of its page is in the fast table. When the line or the translation
 //! leaves, the grant ends. A grant refers to the line of the modelled cache, so grants change no result and no cycle.
+//!
+//! A line of a virtually tagged cache has one address, so its grant is at one place of the table. A line of a physically
+//! tagged cache may have several addresses. Such a line has one grant at a time, and the table remembers its address.
 
 use core::mem::offset_of;
 
@@ -37,6 +40,8 @@ pub struct Grants {
     entries: [Grant; GRANTS],
     /// Number of the context (privilege and domain access control), in bits 4:2.
     context: u32,
+    /// For each line, the address of its last grant. Empty if a line has only one address.
+    last: Box<[Mva]>,
 }
 
 impl Grants {
@@ -48,11 +53,12 @@ impl Grants {
         offset_of!(Grants, context),
     ];
 
-    /// Returns a table without grants.
-    pub fn new() -> Grants {
+    /// Returns a table without grants, for lines that have one address each, or for `lines` lines that have several.
+    pub fn new(lines: usize) -> Grants {
         Grants {
             entries: [EMPTY; GRANTS],
             context: 0,
+            last: vec![Mva(0); lines].into(),
         }
     }
 
@@ -90,6 +96,10 @@ impl Grants {
     #[inline]
     pub fn give(&mut self, mva: Mva, line: usize, read: bool, write: bool) {
         debug_assert!(read || !write);
+        if let Some(last) = self.last.get_mut(line) {
+            let before = core::mem::replace(last, mva);
+            self.entries[Self::slot(before)] = EMPTY;
+        }
         let key = self.key(mva, 0);
         self.entries[Self::slot(mva)] = Grant {
             read: if read { key } else { NONE },
@@ -98,10 +108,11 @@ impl Grants {
         };
     }
 
-    /// Revokes the grant for the line of `mva`, because the line leaves the cache.
+    /// Revokes the grant for a line, because the line leaves the cache. If lines have one address, `mva` is that address.
     #[inline]
-    pub fn take(&mut self, mva: Mva) {
-        self.entries[Self::slot(mva)] = EMPTY;
+    pub fn take(&mut self, line: usize, mva: Mva) {
+        let granted = self.last.get(line).copied().unwrap_or(mva);
+        self.entries[Self::slot(granted)] = EMPTY;
     }
 
     /// Revokes the grants for the block of addresses that equal `mva` in the bits of `mask`, because their translation
@@ -128,7 +139,11 @@ mod tests {
     use super::*;
 
     fn granted() -> Grants {
-        let mut grants = Grants::new();
+        granted_of(0)
+    }
+
+    fn granted_of(lines: usize) -> Grants {
+        let mut grants = Grants::new(lines);
         grants.set_context(1);
         grants.give(Mva(0x1234), 7, true, false);
         grants
@@ -166,7 +181,7 @@ mod tests {
     #[test]
     fn grants_can_be_taken_back() {
         let mut grants = granted();
-        grants.take(Mva(0x1220));
+        grants.take(7, Mva(0x1220));
         assert_eq!(grants.read(Mva(0x1234), 3), None);
         let mut grants = granted();
         grants.take_block(Mva(0x2000), !0xfff);
@@ -180,5 +195,19 @@ mod tests {
         assert_eq!(grants.read(Mva(0x1234), 3), Some(7));
         grants.take_all();
         assert_eq!(grants.read(Mva(0x1234), 3), None);
+    }
+
+    #[test]
+    fn a_line_with_several_addresses_has_one_grant() {
+        let mut grants = granted_of(8);
+        grants.give(Mva(0x2_1234), 7, true, false);
+        assert_eq!(grants.read(Mva(0x2_1234), 3), Some(7));
+        let mut grants = granted_of(8);
+        grants.give(Mva(0x1_5234), 7, true, false);
+        assert_eq!(grants.read(Mva(0x1234), 3), None);
+        assert_eq!(grants.read(Mva(0x1_5234), 3), Some(7));
+        // The line leaves the cache, whichever of its addresses the cache has kept.
+        grants.take(7, Mva(0x1234));
+        assert_eq!(grants.read(Mva(0x1_5234), 3), None);
     }
 }

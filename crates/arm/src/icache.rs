@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instruction cache: virtually tagged by MVA. A line keeps the words of its fill, so stale instructions stay stale
-//! until software invalidates them.
+//! Instruction cache, indexed by MVA, and tagged by MVA or by physical address ([`Tagging`]). A line keeps the words of
+//! its fill, so stale instructions stay stale until software invalidates them.
 //!
 //! Decoded operations depend on their words and on the state, A32 or Thumb. Slots, selected by the physical address,
 //! keep these operations. A line that returns to the cache with unchanged words, as after a change of address space,
@@ -14,15 +14,14 @@ use core::mem::offset_of;
 
 use crate::addr::{Mva, Pa};
 use crate::bus::Bus;
-use crate::config::{CacheGeometry, Victims};
+use crate::config::Config;
 use crate::cpu::engine::Entries;
 use crate::isa::Op;
-use crate::tag::way_of;
-use crate::victim::{Held, Replacement, Victim};
+use crate::tag::{Tagging, way_of};
+use crate::victim::{Held, Victim};
+use hints::{HINTS, Hint, SLOT, SetNumbers};
 
 const VALID: u32 = 1;
-/// Bit of a hint for Thumb operations.
-const THUMB: u32 = 2;
 
 /// Number of shared slots of A32 operations, a power of two. The physical address selects the slot.
 const SHARED: usize = 32768;
@@ -37,18 +36,6 @@ fn shared_slots(pa: Pa, shared: usize) -> [usize; 2] {
     let apart = 1021 * (1 + first / shared);
     [first % shared, (first + apart) % shared]
 }
-
-/// Location of a line's operations. A lookup checks the hints first. Hints have no effect on the model. A hint holds
-/// three fields, from bit 0 up: the MVA of the line, the generation, and the slot of the line's operations. The low
-/// bits of the MVA hold the valid bit and the state, A32 or Thumb, to which the slot belongs.
-type Hint = u64;
-/// Unit of the generation field.
-const GENERATION: Hint = 1 << 32;
-/// Unit of the slot field.
-const SLOT: Hint = 1 << 48;
-
-/// Number of hints. The address selects the hint. Lines at a distance of this many lines share a hint.
-const HINTS: usize = 2048;
 
 /// Decoded operations, one for each word, within two lines of the host's cache. An A32 operation contains the word
 /// from which it was decoded, even before it is decoded.
@@ -108,8 +95,13 @@ pub struct ICache<B: Bus> {
     ways: u32,
     way_shift: u32,
     set_mask: u32,
-    /// For each line: its MVA, with the valid bit in bit 0.
+    tagging: Tagging,
+    /// For each line: its address, with the valid bit in bit 0.
     tags: Vec<u32>,
+    /// For each line, the MVA of the fetch that filled it. Empty if the tags hold MVAs.
+    mvas: Vec<Mva>,
+    /// Parts of the numbers of the sets.
+    numbers: SetNumbers,
     /// The fill of each line. The last element is the prefetch buffer.
     filled: Vec<Filled>,
     /// Operations of each slot: first the shared slots, then each line's own slot. Decoded at first execution.
@@ -174,15 +166,11 @@ pub(crate) fn own_seed(seed: u32) -> u32 {
 }
 
 impl<B: Bus> ICache<B> {
-    /// Returns an empty cache. `undecoded` executes in place of operations that are not decoded.
-    pub fn new(
-        geometry: CacheGeometry,
-        replacement: Replacement,
-        victims: Victims,
-        seed: u32,
-        undecoded: Op<B>,
-    ) -> ICache<B> {
-        let lines = geometry.lines() as usize;
+    /// Returns the empty cache of a core. `undecoded` executes in place of operations that are not decoded.
+    pub fn new(config: &Config, undecoded: Op<B>) -> ICache<B> {
+        let (geometry, core) = (config.icache, config.core);
+        let (tagging, lines) = (core.tagging, geometry.lines() as usize);
+        let (size, seed) = ((lines, geometry.ways), own_seed(config.victim_seed));
         let nothing = Ops::undecoded(undecoded, &[0; 8]);
         let (slots, thumb_slots, plain) = match B::SHORTCUTS {
             true => (SHARED + lines + 1, SHARED_THUMB + lines + 1, 0),
@@ -193,7 +181,13 @@ impl<B: Bus> ICache<B> {
             ways: geometry.ways,
             way_shift: geometry.ways.trailing_zeros(),
             set_mask: geometry.sets() - 1,
+            tagging,
             tags: vec![0; lines],
+            mvas: match tagging {
+                Tagging::Virtual => Vec::new(),
+                Tagging::Physical => vec![Mva(0); lines],
+            },
+            numbers: SetNumbers::new(tagging, geometry),
             filled: vec![Filled::default(); lines + 1],
             ops: vec![nothing; slots],
             thumb_ops: vec![[nothing; 2]; thumb_slots],
@@ -203,7 +197,7 @@ impl<B: Bus> ICache<B> {
             generation: 0,
             undecoded,
             turn: 0,
-            victim: Victim::new(replacement, victims, (lines, geometry.ways), own_seed(seed)),
+            victim: Victim::new(core.replacement, config.victims, size, seed),
             prefetch: None,
         }
     }
@@ -218,36 +212,12 @@ impl<B: Bus> ICache<B> {
         (mva >> 5 & self.set_mask) as usize
     }
 
-    /// Returns the line that holds `mva`.
+    /// Returns the line that holds `mva`, which translates to `pa`. With virtual tags, `pa` has no effect.
     #[inline(always)]
-    pub fn find(&self, mva: Mva) -> Option<usize> {
+    pub fn find(&self, mva: Mva, pa: Pa) -> Option<usize> {
         let first = self.set(mva.0) << self.way_shift;
         let ways = &self.tags[first..first + self.ways as usize];
-        way_of(ways, mva).map(|way| first + way)
-    }
-
-    /// Returns the slot of the line that holds `mva`, if it has a hint.
-    #[inline(always)]
-    pub fn hint(&self, mva: Mva, thumb: bool) -> Option<usize> {
-        let hint = self.hints[mva.0 as usize / 32 % HINTS];
-        let want = self.hint_of((mva.0 & !31) | VALID, thumb);
-        (hint ^ want)
-            .is_multiple_of(SLOT)
-            .then_some((hint / SLOT) as usize)
-    }
-
-    /// The hint for the line with this tag and slot 0.
-    #[inline(always)]
-    fn hint_of(&self, tag: u32, thumb: bool) -> Hint {
-        Hint::from(tag | if thumb { THUMB } else { 0 }) | self.generation
-    }
-
-    /// Invalidates all hints.
-    fn forget_hints(&mut self) {
-        self.generation = (self.generation + GENERATION) % SLOT;
-        if self.generation == 0 {
-            self.hints.fill(0);
-        }
+        way_of(ways, self.tagging.compared(mva, pa)).map(|way| first + way)
     }
 
     /// Prepares the operations of a line for the given state. Returns their slot.
@@ -262,16 +232,9 @@ impl<B: Bus> ICache<B> {
         }
         let slot = self.filled[line].slot;
         if let Some(tag) = self.tags.get(line) {
-            self.give_hint(*tag, thumb, slot);
+            self.give_hint(line, *tag, thumb, slot);
         }
         slot.into()
-    }
-
-    /// Remembers the slot of the line with this tag.
-    #[inline(always)]
-    fn give_hint(&mut self, tag: u32, thumb: bool, slot: u16) {
-        let hint = self.hint_of(tag, thumb) | (Hint::from(slot) * SLOT);
-        self.hints[tag as usize / 32 % HINTS] = hint;
     }
 
     #[inline(never)]
@@ -297,8 +260,9 @@ impl<B: Bus> ICache<B> {
             _ => Held::Clean,
         });
         let line = first + way as usize;
-        let tag = self.invalidate(line);
-        (line, (tag & VALID != 0).then_some(Mva(tag & !31)))
+        let victim = self.mva(line);
+        self.invalidate(line);
+        (line, victim)
     }
 
     /// Fills a line with the words from physical address `pa`. Prepares its operations and returns their slot, as
@@ -311,10 +275,14 @@ impl<B: Bus> ICache<B> {
             slot: slot as u16,
             thumb,
         };
-        if let Some(tag) = self.tags.get_mut(line) {
-            *tag = (mva.0 & !31) | VALID;
+        if let Some(held) = self.tags.get_mut(line) {
+            let tag = (self.tagging.compared(mva, pa) & !31) | VALID;
+            *held = tag;
+            if let Some(filled) = self.mvas.get_mut(line) {
+                *filled = Mva(mva.0 & !31);
+            }
             if B::SHORTCUTS {
-                self.give_hint((mva.0 & !31) | VALID, thumb, slot as u16);
+                self.give_hint(line, tag, thumb, slot as u16);
             }
         }
         slot
@@ -416,9 +384,12 @@ impl<B: Bus> ICache<B> {
         (line as u32 / self.ways, line as u32 % self.ways)
     }
 
-    /// MVA of a line, if it is valid.
+    /// MVA of a line, if it is valid. In a physically tagged cache, this is the address of the fetch that filled the line.
+    #[inline(always)]
     pub fn mva(&self, line: usize) -> Option<Mva> {
-        (self.tags[line] & VALID != 0).then_some(Mva(self.tags[line] & !31))
+        let tag = self.tags[line];
+        let mva = self.mvas.get(line).copied().unwrap_or(Mva(tag & !31));
+        (tag & VALID != 0).then_some(mva)
     }
 
     /// Operation at `pc`, in the line for which [`ICache::enter`] returned `slot`.
@@ -461,12 +432,11 @@ impl<B: Bus> ICache<B> {
         ((operand >> 5 & self.set_mask) << self.way_shift | way) as usize
     }
 
-    /// Invalidates a line. Returns its tag.
+    /// Invalidates a line.
     #[inline]
-    pub fn invalidate(&mut self, line: usize) -> u32 {
+    pub fn invalidate(&mut self, line: usize) {
         let tag = core::mem::take(&mut self.tags[line]);
         self.hints[tag as usize / 32 % HINTS] = 0;
-        tag
     }
 
     /// Invalidates all lines, except lines that software locked one by one.
@@ -483,6 +453,7 @@ impl<B: Bus> ICache<B> {
     }
 }
 
+mod hints;
 mod state;
 
 #[cfg(test)]

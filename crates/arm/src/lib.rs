@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ARM9-class processors whose virtually indexed, virtually tagged caches hold the data.
+//! ARM9-class processors whose virtually indexed caches hold the data. All cores' caches are virtually tagged; physical
+//! tags are modelled, too.
 //!
 //! There is one memory path: FCSE -> TLB -> cache lines -> write buffer -> bus. A missing clean or invalidate
 //! returns stale data, as on silicon. The crate has no dependencies and knows no device, file, host clock or
@@ -40,6 +41,6 @@ pub use cpu::engine;
 pub use cpu::{Cpu, Exit};
 pub use memory::debug::{Watched, Watchpoint};
 pub use memory::look::{HeldEntry, HeldLine, WaitingWrite};
-pub use mmu::{Descriptors, Kind, Mapping, mapping};
-pub use observe::{Cause, Context, Event, Reaction, Side, TlbSide};
+pub use mmu::{Attributes, Descriptors, Kind, Mapping, mapping};
+pub use observe::{AddressSpace, Cause, Context, Event, Reaction, Side, TlbSide};
 pub use state::{Damaged, Saved, State};

@@ -13,7 +13,7 @@
 
 use core::mem::offset_of;
 
-use crate::addr::Mva;
+use crate::addr::{Mva, Pa};
 use crate::bus::Bus;
 use crate::config::Config;
 use crate::cpu::engine::{Entries, Tables};
@@ -89,18 +89,11 @@ impl<B: Bus> MemoryPath<B> {
     /// Returns the units as at power-on: off and empty. `undecoded` is the operation of words that have not been
     /// executed.
     pub(crate) fn new(config: &Config, undecoded: Op<B>) -> MemoryPath<B> {
-        let Config {
-            core,
-            victims,
-            victim_seed: seed,
-            ..
-        } = *config;
-        let dcache = DCache::new(config.dcache, core.replacement, victims, seed);
         MemoryPath {
-            icache: ICache::new(config.icache, core.replacement, victims, seed, undecoded),
-            dcache: dcache.with_mini(core.mini_cache),
-            mmu: Mmu::new(core, victims),
-            biu: Biu::new(config.cost.bus_sync, core.buffers),
+            icache: ICache::new(config, undecoded),
+            dcache: DCache::new(config),
+            mmu: Mmu::new(config),
+            biu: Biu::new(config.cost.bus_sync, config.core.buffers),
             watch: Watch::default(),
         }
     }
@@ -165,9 +158,9 @@ impl<B: Bus> MemoryPath<B> {
         self.dcache.lines()
     }
 
-    /// Whether a line of the D-cache holds `mva`.
-    pub(crate) fn has_data(&self, mva: Mva) -> bool {
-        self.dcache.find(mva).is_some()
+    /// Whether a line of the D-cache holds `mva`, which translates to `pa`.
+    pub(crate) fn has_data(&self, mva: Mva, pa: Pa) -> bool {
+        self.dcache.find(mva, pa).is_some()
     }
 
     /// The words of a D-cache line that [`crate::Cpu::granted_line_for_write`] returned, for writing. Marks the line

@@ -7,11 +7,11 @@
 
 use core::mem::offset_of;
 
-use crate::addr::{Mva, Pa};
-use crate::config::Victims;
+use crate::addr::Mva;
+use crate::config::Config;
 use crate::grants::Grants;
-use crate::model::Core;
 use crate::observe::TlbSide;
+use crate::tag::Tagging;
 use crate::tlb::{Entry, Tlb};
 
 /// Kind of access, for permissions and fault status.
@@ -25,62 +25,15 @@ pub enum Kind {
     Fetch,
 }
 
-/// The current privilege may read and fetch.
-pub const READ: u32 = 1 << 0;
-/// The current privilege may write.
-pub const WRITE: u32 = 1 << 1;
-/// Bufferable. A cacheable page is bufferable only while the D-cache is enabled.
-pub const BUFFER: u32 = 1 << 2;
-/// Cacheable on the data side, while the D-cache is enabled.
-pub const CACHE: u32 = 1 << 3;
-/// Cacheable on the instruction side.
-pub const ICACHE: u32 = 1 << 4;
-/// Translated by a section descriptor.
-const SECTION: u32 = 1 << 5;
-/// Position of the domain, which the fault status of external aborts needs.
-const DOMAIN_SHIFT: u32 = 6;
-/// Fill the mini data cache. Shares its bit with the domain, which the fault status of
-/// [`Descriptors::Extended`] does not need.
-pub const MINI: u32 = 1 << 6;
-/// Fill a line on a store that misses ([`Descriptors::Extended`]).
-pub const ALLOCATE: u32 = 1 << 7;
-/// Keep a buffered store separate from others ([`Descriptors::Extended`]).
-pub const SINGLE: u32 = 1 << 8;
-
-/// Matches no page: no context has all of bits 31:24 set.
-const NO_KEY: u32 = u32::MAX;
-
-/// A translation with its permissions resolved for one context.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Resolved {
-    /// MVA[31:12] in bits 19:0 and the context in bits 31:20, or [`NO_KEY`].
-    key: u32,
-    /// Physical address of the 4 KB page in bits 31:10, flags below. For a tiny page, the address where its 4 KB page
-    /// would start.
-    value: u32,
-}
-
-impl Resolved {
-    /// Physical address of `mva`, which is in this page.
+impl Kind {
+    /// Flag that a page must have for this kind of access.
     #[inline(always)]
-    pub fn pa(self, mva: Mva) -> Pa {
-        Pa((self.value & !0x3ff).wrapping_add(mva.0 & 0xfff))
-    }
-
-    /// Whether all of `flags` are set.
-    #[inline(always)]
-    pub fn has(self, flags: u32) -> bool {
-        self.value & flags == flags
-    }
-
-    /// Whether the translation holds for the whole 4 KB page around its address.
-    pub fn holds_for_4_kb(self) -> bool {
-        self.key != NO_KEY
-    }
-
-    /// Fault of an external abort in this page, on ARM's own cores.
-    fn external_abort(self) -> Fault {
-        Fault::external(self.has(SECTION), (self.value >> DOMAIN_SHIFT & 15) as u8)
+    pub(crate) fn permission(self) -> u32 {
+        match self {
+            Kind::Read => READ,
+            Kind::Write => WRITE,
+            Kind::Fetch => EXECUTE,
+        }
     }
 }
 
@@ -108,10 +61,6 @@ pub struct Control {
 }
 
 const FAST: usize = 256;
-const NOTHING: Resolved = Resolved {
-    key: NO_KEY,
-    value: 0,
-};
 /// Number of domain register values for which resolved translations are kept. Linux alternates between two values if
 /// CONFIG_CPU_SW_DOMAIN_PAN is on.
 const CONTEXTS: usize = 3;
@@ -171,14 +120,19 @@ impl Mmu {
     pub(crate) const OFFSETS: [usize; 2] = [offset_of!(Mmu, epoch), offset_of!(Mmu, grants)];
 
     /// Returns an MMU that is off, with empty TLBs, for privileged accesses.
-    pub fn new(core: &Core, victims: Victims) -> Mmu {
+    pub fn new(config: &Config) -> Mmu {
+        let core = config.core;
         let entries = core.tlbs.iter().map(|tlb| tlb.entries()).sum();
-        let tlbs = core.tlbs.iter().map(|tlb| Tlb::new(tlb, victims));
+        let tlbs = core.tlbs.iter().map(|tlb| Tlb::new(tlb, config.victims));
+        let lines_with_several_addresses = match core.tagging {
+            Tagging::Virtual => 0,
+            Tagging::Physical => config.dcache.lines() as usize,
+        };
         let mut mmu = Mmu {
             fast: [NOTHING; FAST],
             derived: vec![Derived::default(); entries].into(),
             tlbs: tlbs.collect(),
-            grants: Grants::new(),
+            grants: Grants::new(lines_with_several_addresses),
             control: Control::default(),
             dacrs: [0; CONTEXTS],
             next_dacr: 0,
@@ -411,13 +365,12 @@ impl Mmu {
         if entry.size() >= 4096 && !self.tlbs[tlb].divides(mva) {
             resolved.key = mva.0 >> 12 | context;
         }
-        let wanted = if kind == Kind::Write { WRITE } else { READ };
-        if !resolved.has(wanted) {
+        if !resolved.has(kind.permission()) {
             // A fault is not kept in the fast table, so that an observer sees the first allowed use.
             let status = if entry.section { 0b1101 } else { 0b1111 };
             return Err(Fault {
                 status,
-                domain: entry.domain,
+                domain: entry.attributes.domain,
             });
         }
         let keep = privileged == self.privileged && !self.watching;
@@ -436,7 +389,8 @@ impl Mmu {
         let context = self.context_of(kind);
         let resolved = Resolved {
             key: mva.0 >> 12 | context,
-            value: (mva.0 & !0xfff) | READ | WRITE | icache | SECTION,
+            base: mva.0 & !0xfff,
+            flags: READ | WRITE | EXECUTE | icache | SECTION,
         };
         if privileged == self.privileged && !self.watching {
             self.fast[Self::slot(mva, context)] = resolved;
@@ -448,50 +402,43 @@ impl Mmu {
     #[inline(always)]
     fn resolve(&self, entry: &Entry, mva: Mva, privileged: bool) -> Result<Resolved, Fault> {
         let c = &self.control;
-        let mut value = match c.dacr >> (u32::from(entry.domain) * 2) & 3 {
-            0b01 => permissions(entry.ap, c.s, c.r, privileged),
-            0b11 => READ | WRITE,
+        let attributes = &entry.attributes;
+        let mut flags = match c.dacr >> (u32::from(attributes.domain) * 2) & 3 {
+            0b01 => attributes.permissions(c.s, c.r, privileged),
+            0b11 => READ | WRITE | EXECUTE,
             _ => {
                 let status = if entry.section { 0b1001 } else { 0b1011 };
                 return Err(Fault {
                     status,
-                    domain: entry.domain,
+                    domain: attributes.domain,
                 });
             }
         };
-        value |= c.attributes(self.descriptors, entry);
+        flags |= c.attributes(self.descriptors, attributes);
         if entry.section {
-            value |= SECTION;
+            flags |= SECTION;
         }
-        if self.descriptors == Descriptors::Arm {
-            value |= u32::from(entry.domain) << DOMAIN_SHIFT;
-        }
-        value |= entry.translate(mva).0.wrapping_sub(mva.0 & 0xfff) & !0x3ff;
-        Ok(Resolved { key: NO_KEY, value })
-    }
-}
-
-/// Accesses that AP, S and R allow (ARM ARM B4.3, table B4-1).
-#[inline]
-fn permissions(ap: u8, s: bool, r: bool, privileged: bool) -> u32 {
-    match (ap & 3, privileged) {
-        (0, true) if s != r => READ,
-        (0, false) if r && !s => READ,
-        (0, _) => 0,
-        (1, true) => READ | WRITE,
-        (1, false) => 0,
-        (2, true) => READ | WRITE,
-        (2, false) => READ,
-        _ => READ | WRITE,
+        flags |= u32::from(attributes.domain) << DOMAIN_SHIFT;
+        Ok(Resolved {
+            key: NO_KEY,
+            base: entry.translate(mva).0.wrapping_sub(mva.0 & 0xfff),
+            flags,
+        })
     }
 }
 
 mod attributes;
 mod fault;
+mod resolved;
 mod state;
 mod walk;
 
+pub use attributes::Attributes;
 pub use fault::Fault;
+pub use resolved::{
+    ALLOCATE, BUFFER, CACHE, DEVICE, EXECUTE, ICACHE, MINI, READ, Resolved, SINGLE, WRITE,
+};
+use resolved::{DOMAIN_SHIFT, NO_KEY, NOTHING, SECTION};
 pub use walk::{DescriptorRead, Descriptors, Mapping, mapping, walk};
 
 #[cfg(test)]

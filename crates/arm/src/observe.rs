@@ -17,8 +17,10 @@ pub struct Context {
     pub pc: u32,
     /// FCSE PID register, bits 31:25.
     pub pid: u32,
-    /// Translation table base, which distinguishes address spaces.
+    /// Translation table base. [`Context::space`] distinguishes address spaces.
     pub ttb: u32,
+    /// Address-space identifier of non-global translations. Zero on a core without ASIDs.
+    pub asid: u8,
     /// Mode bits of the CPSR.
     pub mode: u32,
     /// Whether IRQs are masked: bit I of the CPSR.
@@ -29,6 +31,46 @@ pub struct Context {
     pub dacr: u32,
     /// Format of the core's translation-table descriptors.
     pub descriptors: Descriptors,
+}
+
+impl Context {
+    /// Address space of the event.
+    #[inline(always)]
+    pub fn space(&self) -> AddressSpace {
+        AddressSpace::new(self.ttb, self.asid)
+    }
+}
+
+/// Identity of an address space: its first-level table and its ASID. Cores without ASIDs have the ASID 0. Then the table
+/// alone distinguishes address spaces. With ASIDs, neither suffices: software changes the two registers one after the
+/// other, and gives an ASID to another table after a roll-over.
+///
+/// A process may also have an FCSE PID, which is not part of this identity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AddressSpace(u32);
+
+/// Bits of a translation table base that hold no address. The table is aligned to more than that.
+const NOT_OF_A_TABLE: u32 = 0xff;
+
+impl AddressSpace {
+    /// Returns the address space of a translation table base and an ASID. The attributes of table walks, in the low bits
+    /// of the base, do not matter.
+    #[inline(always)]
+    pub const fn new(ttb: u32, asid: u8) -> AddressSpace {
+        AddressSpace(ttb & !NOT_OF_A_TABLE | asid as u32)
+    }
+
+    /// Physical address of the first-level table.
+    #[inline(always)]
+    pub const fn table(self) -> u32 {
+        self.0 & !NOT_OF_A_TABLE
+    }
+
+    /// ASID, or 0.
+    #[inline(always)]
+    pub const fn asid(self) -> u8 {
+        self.0 as u8
+    }
 }
 
 /// Cache or buffer of an event.
@@ -210,4 +252,25 @@ pub enum Reaction {
     /// Report the next uses again, as for [`Reaction::DropTranslations`], and end the loop after this instruction.
     /// [`crate::Signals::attention`] then makes [`crate::Cpu::run`] return.
     Stop,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_space_is_a_table_and_an_asid() {
+        let space = AddressSpace::new(0x0123_4000, 7);
+        assert_eq!((space.table(), space.asid()), (0x0123_4000, 7));
+        // The attributes of the walks.
+        assert_eq!(AddressSpace::new(0x0123_405b, 7), space);
+        assert_ne!(AddressSpace::new(0x0123_4000, 8), space);
+        assert_ne!(AddressSpace::new(0x0123_8000, 7), space);
+        let context = Context {
+            ttb: 0x0123_4008,
+            asid: 7,
+            ..Context::default()
+        };
+        assert_eq!(context.space(), space);
+    }
 }

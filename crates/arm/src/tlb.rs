@@ -11,6 +11,7 @@ use core::ops::Range;
 
 use crate::addr::{Mva, Pa};
 use crate::config::Victims;
+use crate::mmu::Attributes;
 use crate::state::Damaged;
 
 /// Structure of a TLB.
@@ -117,32 +118,26 @@ pub struct Entry {
     mask: u32,
     /// Physical address of the first byte covered.
     pub pa: Pa,
-    /// Access permissions.
-    pub ap: u8,
-    /// Domain number, 0 to 15.
-    pub domain: u8,
-    /// C in bit 1, B in bit 0, XScale's X in bit 2.
-    pub cb: u8,
+    /// Permissions, domain and memory attributes.
+    pub attributes: Attributes,
     /// Whether a section descriptor loaded the entry. The fault codes depend on this.
     pub section: bool,
     /// Whether the preserve bit was set when the entry was loaded, in a TLB with a base.
     preserved: bool,
 }
 
-crate::state!(Entry: tag, mask, pa, ap, domain, cb, section, preserved);
+crate::state!(Entry: tag, mask, pa, attributes, section, preserved);
 
 impl Entry {
     /// Returns a valid entry for the `size` bytes (a power of two) around `mva`.
-    pub fn new(mva: Mva, size: u32, pa: Pa, ap: u8, domain: u8, cb: u8) -> Entry {
+    pub fn new(mva: Mva, size: u32, pa: Pa, attributes: Attributes) -> Entry {
         let mask = !(size - 1);
         let section = size == 1 << 20;
         Entry {
             tag: (mva.0 & mask) | 1,
             mask,
             pa: Pa(pa.0 & mask),
-            ap,
-            domain,
-            cb,
+            attributes,
             section,
             preserved: false,
         }
@@ -215,10 +210,7 @@ impl Tlb {
         let ways = self.organisation.ways;
         let there = self.victim.iter().all(|way| usize::from(*way) < ways);
         let based = self.organisation.based;
-        let known = |entry: &Entry| {
-            let attributes = entry.domain < 16 && entry.ap < 4 && entry.cb < 8;
-            attributes && (based || !entry.preserved)
-        };
+        let known = |entry: &Entry| entry.attributes.are_known() && (based || !entry.preserved);
         let last = self.organisation.last();
         let counts = [self.lockdown >> 26, self.lockdown >> 20 & 63];
         let counted = !based || counts.iter().all(|n| *n <= last);

@@ -7,7 +7,7 @@
 
 use arm::Bus;
 use arm::engine::{Line, Pending, Set, Wait};
-use arm::model::{Core, Multiplier};
+use arm::model::{Core, Multiplier, Tagging};
 
 use crate::action::{ALWAYS, Action, Size};
 use crate::decode::action;
@@ -129,7 +129,8 @@ impl Plan {
     }
 }
 
-/// Whether lines of a core can be planned: ARM's own cores have none of these differences, and XScale has all.
+/// Whether lines of a core can be planned: ARM's own cores have none of these differences, and XScale has all. The code
+/// finds the next line by its MVA, which is the key of hints only if the tags are virtual.
 pub fn is_planned(core: &Core) -> bool {
     let behaviour = &core.behaviour;
     let differences = [
@@ -139,7 +140,7 @@ pub fn is_planned(core: &Core) -> bool {
         behaviour.slow_moves,
     ];
     let is_timed = !behaviour.predicts_branches || core.timing.branch == 1 + MISPREDICTED;
-    differences == [behaviour.scoreboard; 4] && is_timed
+    differences == [behaviour.scoreboard; 4] && is_timed && core.tagging == Tagging::Virtual
 }
 
 /// Plans a line. Returns `None` if the core's lines cannot be planned.

@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::cpu::{Cpu, Exit};
 use crate::isa::Version;
 use crate::mmu::Control;
-use crate::model::XScaleRegisters;
+use crate::model::Own;
 
 /// The modelled bit of the cache debug control register. The other bits, which disable line fills, are not modelled
 /// (`DDI0198D 2.3.15`).
@@ -166,12 +166,12 @@ pub struct Cp15 {
     pub(crate) cache_debug: u32,
     pub(crate) ctr: u32,
     pub(crate) midr: u32,
-    /// Registers that only XScale has.
-    pub(crate) xscale: XScaleRegisters,
+    /// Registers that only one kind of core has.
+    pub(crate) own: Own,
 }
 
 crate::state!(
-    Cp15: sctlr, ttb, dacr, dfsr, ifsr, far, pid, context_id, cache_debug, xscale; ctr, midr
+    Cp15: sctlr, ttb, dacr, dfsr, ifsr, far, pid, context_id, cache_debug, own; ctr, midr
 );
 
 impl Cp15 {
@@ -189,7 +189,7 @@ impl Cp15 {
             cache_debug: 0,
             ctr: config.core.cache_type(config.icache, config.dcache),
             midr: config.core.midr,
-            xscale: XScaleRegisters::new(config.core.behaviour.predicts_branches),
+            own: config.core.own_registers(),
         }
     }
 
@@ -208,7 +208,10 @@ impl Cp15 {
             s: bit(8),
             r: bit(9),
             force_write_through: self.cache_debug & FORCE_WRITE_THROUGH != 0,
-            mini: (self.xscale.auxiliary >> 4 & 3) as u8,
+            mini: match &self.own {
+                Own::XScale(registers) => registers.mini(),
+                Own::None => 0,
+            },
             ttb: self.ttb,
             dacr: self.dacr,
         }
@@ -224,6 +227,16 @@ impl<B: Bus> Cpu<B> {
     /// Whether bit 0 of a value loaded into the pc selects the Thumb state. It does on ARMv5 while SCTLR.L4 is clear.
     pub(crate) fn loads_interwork(&self) -> bool {
         self.config.core.version > Version::V4 && self.cp15.sctlr >> 15 & 1 == 0
+    }
+
+    /// ASID of the current translations: the low bits of the context ID. Zero on a core without ASIDs, on which the
+    /// context ID is for trace tools only.
+    #[inline(always)]
+    pub(crate) fn asid(&self) -> u8 {
+        match self.config.core.asids {
+            false => 0,
+            true => self.cp15.context_id as u8,
+        }
     }
 
     /// Reads a register (MRC). The top four bits of the value become the flags if the destination is r15.
@@ -307,7 +320,7 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn write_pid(&mut self, value: u32) {
         self.cp15.pid = value & 0xfe00_0000;
         self.counters.pid_writes += 1;
-        self.cp15.xscale.branches.forget();
+        self.branches.forget();
         self.fcse.set(self.cp15.pid, self.cp15.sctlr & 1 != 0);
         self.horizon = 0;
     }

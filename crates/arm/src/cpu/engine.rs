@@ -234,7 +234,7 @@ impl<B: Bus> Cpu<B> {
     /// Addresses of the tables that code uses.
     pub fn tables(&mut self) -> Tables {
         Tables {
-            branches: self.cp15.xscale.branches.table(),
+            branches: self.branches.table(),
             ..self.memory.tables(self.fetch.thumb())
         }
     }

@@ -27,6 +27,7 @@ impl<B: Bus> Cpu<B> {
             pc,
             pid: self.cp15.pid,
             ttb: self.cp15.ttb,
+            asid: self.asid(),
             mode: self.control & psr::MODE,
             masked: self.control & psr::I != 0,
             sctlr: self.cp15.sctlr,

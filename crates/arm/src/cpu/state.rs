@@ -28,7 +28,7 @@ crate::state!(
     Cpu<B: Bus>:
     r, pc, flags, control, banks,
     cycles, interlock, fetch, fcse,
-    waiting, signals, abort_chain, cp15, memory, counters, bus;
+    waiting, signals, abort_chain, cp15, branches, fills, memory, counters, bus;
     horizon, exit, config, decode, cp15_rows, engine
     => restored
 );
@@ -63,6 +63,8 @@ impl<B: Bus> Cpu<B> {
             abort_chain: self.abort_chain,
             config: self.config,
             cp15: self.cp15,
+            branches: self.branches,
+            fills: self.fills,
             counters: self.counters,
             engine: Slot::EMPTY,
         };
@@ -75,7 +77,11 @@ impl<B: Bus> Cpu<B> {
 
     /// Checks a restored state.
     fn restored(&mut self) -> Result<(), Damaged> {
-        let parts = [self.memory.latest(), self.cp15.xscale.latest()];
+        let parts = [
+            self.memory.latest(),
+            self.cp15.own.latest(),
+            self.fills.latest(),
+        ];
         let counters = self.counters.entries().into_iter().map(|(_, count)| count);
         let mut all = [self.cycles].into_iter().chain(parts).chain(counters);
         if self.flags & !(psr::N | psr::Z | psr::C | psr::V | psr::Q) != 0 {
@@ -84,7 +90,7 @@ impl<B: Bus> Cpu<B> {
         if all.any(|n| n >= LATEST) {
             return Err(Damaged("a clock or counter is out of range"));
         }
-        if self.cp15.xscale.last_filled() >= self.memory.data_lines() {
+        if self.fills.last_line() >= self.memory.data_lines() {
             return Err(Damaged("a pending line fill names no line of the D-cache"));
         }
         self.find_slot()
@@ -123,7 +129,7 @@ mod tests {
         assert_eq!(cpu.restored(), Ok(()));
         let last = cpu.dcache().lines() as u32 - 1;
         for (line, whole) in [(last, true), (last + 1, false), (u32::MAX, false)] {
-            cpu.cp15.xscale.expect_line(line, 0);
+            cpu.fills.expect(line, 0);
             assert_eq!(cpu.restored().is_ok(), whole, "{line}");
         }
     }

@@ -22,13 +22,7 @@ impl<B: Bus> ICache<B> {
 
     /// Returns a core's I-cache from its saved state.
     pub fn of_saved(config: &Config, undecoded: Op<B>, saved: &[u8]) -> ICache<B> {
-        let mut cache = ICache::new(
-            config.icache,
-            config.core.replacement,
-            config.victims,
-            config.victim_seed,
-            undecoded,
-        );
+        let mut cache = ICache::new(config, undecoded);
         let restored = cache.restore(&mut Saved::new(saved));
         assert!(restored.is_ok(), "the same I-cache");
         cache
@@ -46,6 +40,7 @@ impl<B: Bus> ICache<B> {
 impl<B: Bus> State for ICache<B> {
     fn save(&self, to: &mut Vec<u8>) {
         self.tags.as_slice().save(to);
+        self.mvas.as_slice().save(to);
         self.prefetch.save(to);
         for (line, filled) in self.filled.iter().enumerate() {
             if self.is_filled(line) {
@@ -60,12 +55,15 @@ impl<B: Bus> State for ICache<B> {
         self.invalidate_all();
         let mut tags = vec![0; self.tags.len()];
         tags.as_mut_slice().restore(from)?;
+        let mut mvas = self.mvas.clone();
+        mvas.as_mut_slice().restore(from)?;
         self.prefetch.restore(from)?;
         tags.push(u32::from(self.prefetch.is_some()));
         for (line, tag) in tags.into_iter().enumerate() {
             if tag & VALID != 0 {
                 let (pa, thumb) = from.value()?;
-                self.fill(line, Mva(tag), pa, &from.value()?, thumb);
+                let mva = mvas.get(line).copied().unwrap_or(Mva(tag));
+                self.fill(line, mva, pa, &from.value()?, thumb);
             }
         }
         self.victim.restore(from)

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::*;
+use crate::model::ARM926EJS;
+use crate::tag::UNTRANSLATED;
 use crate::tests::bus::TestBus;
+use crate::tests::core::config;
 
 fn cache() -> ICache<TestBus> {
     let undecoded = Op::undecoded(|_, _| ());
-    ICache::new(
-        CacheGeometry {
-            size: 4096,
-            ways: 4,
-        },
-        Replacement::Ways,
-        Victims::Random,
-        0,
-        undecoded,
-    )
+    ICache::new(&config(&ARM926EJS, 4096), undecoded)
 }
 
 #[test]
@@ -42,11 +36,11 @@ fn a_line_that_comes_back_unchanged_finds_its_slot_again() {
 fn a_hint_is_forgotten_with_its_line_however_often_all_are() {
     let mut c = cache();
     let slot = c.fill(0, Mva(0x1000), Pa(0x8000), &[1; 8], false);
-    assert_eq!(c.hint(Mva(0x1000), false), Some(slot));
+    assert_eq!(c.hint(Mva(0x1000), 0, false), Some(slot));
     assert_eq!(c.enter(0, false), slot);
     for times in 1..=1 << 17 {
         c.invalidate_all();
-        assert_eq!(c.hint(Mva(0x1000), false), None, "{times}");
+        assert_eq!(c.hint(Mva(0x1000), 0, false), None, "{times}");
     }
 }
 
@@ -93,7 +87,10 @@ fn a_restored_cache_has_the_prefetch_buffers_words_and_nothing_of_before() {
     c.enter(0, false);
     assert_eq!(c.restore(&mut Saved::new(&saved)), Ok(()));
     assert_eq!(
-        (c.find(Mva(0x2000)), c.hint(Mva(0x2000), false)),
+        (
+            c.find(Mva(0x2000), UNTRANSLATED),
+            c.hint(Mva(0x2000), 0, false)
+        ),
         (None, None)
     );
     let slot = c.enter(line, false);

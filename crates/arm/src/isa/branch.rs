@@ -99,7 +99,7 @@ fn execute_b_predicted<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let pc = cpu.pc.wrapping_sub(4);
     let predicts = cpu.cp15.sctlr >> 11 & 1 != 0;
     let right = match predicts {
-        true => cpu.cp15.xscale.branches.predict(pc, taken),
+        true => cpu.branches.predict(pc, taken),
         false => !taken,
     };
     if right {

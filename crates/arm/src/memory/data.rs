@@ -165,18 +165,13 @@ impl<B: Bus> Cpu<B> {
         kind: Kind,
         privileged: bool,
     ) -> Result<Resolved, Fault> {
-        let need = if kind == Kind::Write {
-            mmu::WRITE
-        } else {
-            mmu::READ
-        };
         if B::SHORTCUTS
             && privileged == self.memory.mmu.privileged()
             && let Some(page) = self
                 .memory
                 .mmu
                 .lookup(mva, kind)
-                .filter(|page| page.has(need))
+                .filter(|page| page.has(kind.permission()))
         {
             return Ok(page);
         }
@@ -306,7 +301,7 @@ impl<B: Bus> Cpu<B> {
     /// Returns the line for a store to a cacheable page. Fills it first if the page allocates on writes.
     #[inline(always)]
     pub(super) fn line_to_store(&mut self, mva: Mva, page: Resolved) -> Access<Option<usize>> {
-        let found = self.memory.dcache.find(mva);
+        let found = self.memory.dcache.find(mva, page.pa(mva));
         let behaviour = self.behaviour();
         match behaviour.page_fill_policies || behaviour.preload_fills {
             true => self.line_to_store_if_filled(mva, page, found),
@@ -346,7 +341,7 @@ impl<B: Bus> Cpu<B> {
         };
         let (victim, dirty) = self.memory.dcache.empty(line);
         if let Some(victim) = victim {
-            self.memory.mmu.grants.take(victim);
+            self.memory.mmu.grants.take(line, victim);
             let side = Side::Data;
             self.tell(Event::Replaced { side, mva: victim });
         }
@@ -356,7 +351,7 @@ impl<B: Bus> Cpu<B> {
     /// Returns the line that holds `mva`. Fills it if it is missing.
     #[inline(always)]
     fn cached_line(&mut self, mva: Mva, page: Resolved) -> Access<usize> {
-        if let Some(line) = self.memory.dcache.find(mva) {
+        if let Some(line) = self.memory.dcache.find(mva, page.pa(mva)) {
             if self.config().core.behaviour.preload_fills {
                 self.wait_for_fill(line);
             }
@@ -464,7 +459,7 @@ impl<B: Bus> Cpu<B> {
                 return Ok(());
             }
         } else if !cached && self.config().core.uncached_stores_update {
-            self.update_line(mva, width, value);
+            self.update_line(mva, page.pa(mva), width, value);
         }
         let value = value & width.mask();
         self.tell_store(page, mva, width, value, false);

@@ -9,6 +9,7 @@ use crate::addr::{Mva, Pa, Va};
 use crate::bus::{Bus, Width};
 use crate::cpu::Cpu;
 use crate::mmu::{self, DescriptorRead, Kind, walk};
+use crate::tag::{Tagging, UNTRANSLATED};
 use crate::tlb::Entry;
 
 /// Data accesses that stop the run.
@@ -81,12 +82,12 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Reads the byte that the core would read at `mva`, without permission checks, time or side effects. The byte
-    /// comes from the D-cache line if cache and page allow it, else from the write buffer, else from memory. A line is
-    /// read even if its page is no longer mapped. Without a line, returns `None` if nothing is mapped or there is no
-    /// memory.
+    /// comes from the D-cache line if cache and page allow it, else from the write buffer, else from memory. A virtually
+    /// tagged line is read even if its page is no longer mapped. Without a line, returns `None` if nothing is mapped or
+    /// there is no memory.
     pub fn debug_read(&self, mva: Mva) -> Option<u8> {
         let page = self.debug_page(mva);
-        let line = self.memory.dcache.find(mva);
+        let line = self.debug_line(mva, page);
         if let Some(line) = line.filter(|_| page.is_none_or(|(_, flags)| flags & mmu::CACHE != 0)) {
             let word = self.memory.dcache.line(line)[(mva.0 >> 2 & 7) as usize];
             return Some((word >> (8 * (mva.0 & 3))) as u8);
@@ -104,7 +105,7 @@ impl<B: Bus> Cpu<B> {
     pub fn debug_write(&mut self, mva: Mva, value: u8) -> bool {
         let page = self.debug_page(mva);
         let shift = 8 * (mva.0 & 3);
-        if let Some(line) = self.memory.dcache.find(mva)
+        if let Some(line) = self.debug_line(mva, page)
             && page.is_none_or(|(_, flags)| flags & mmu::CACHE != 0)
         {
             // The first store gives a claimed line its physical address.
@@ -126,12 +127,22 @@ impl<B: Bus> Cpu<B> {
             return false;
         };
         if flags & mmu::CACHE == 0 && self.config().core.uncached_stores_update {
-            self.update_line(mva, Width::Byte, value.into());
+            self.update_line(mva, pa, Width::Byte, value.into());
         }
         if self.memory.biu.pending_byte(pa).is_some() {
             self.memory.biu.drain(&mut self.bus, self.cycles);
         }
         self.bus.poke(pa, value)
+    }
+
+    /// D-cache line that holds `mva`, whose page is `page`. Without a page, a physically tagged cache holds no address.
+    fn debug_line(&self, mva: Mva, page: Option<(Pa, u32)>) -> Option<usize> {
+        let pa = match (self.config().core.tagging, page) {
+            (_, Some((pa, _))) => pa,
+            (Tagging::Virtual, None) => UNTRANSLATED,
+            (Tagging::Physical, None) => return None,
+        };
+        self.memory.dcache.find(mva, pa)
     }
 
     /// Physical address and page flags of data accesses to `mva`. They come from the TLB entry or, without an entry,
@@ -142,7 +153,8 @@ impl<B: Bus> Cpu<B> {
         }
         let held = self.memory.mmu.held(mva, Kind::Read).copied();
         let entry = held.or_else(|| self.debug_walk(mva))?;
-        let flags = (self.memory.mmu.control()).attributes(self.config().core.descriptors, &entry);
+        let flags = (self.memory.mmu.control())
+            .attributes(self.config().core.descriptors, &entry.attributes);
         Some((entry.translate(mva), flags))
     }
 

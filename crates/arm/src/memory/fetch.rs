@@ -24,8 +24,10 @@ pub(crate) struct FetchState {
     /// 4 KB page (VA[31:12]) and translation epoch in which cacheable fetches were last allowed.
     page: u32,
     epoch: u64,
-    /// Translation of the last fetch that needed one.
+    /// Translation of the last fetch that needed one. It is the translation of the current line.
     pub(super) resolved: Resolved,
+    /// Distance of the I-cache's keys from the MVAs of that page.
+    key_distance: u32,
     /// Instruction set state of the running loop. A change of the state ends the loop.
     thumb: bool,
 }
@@ -35,7 +37,7 @@ pub(crate) const NO_LINE: u32 = 1;
 /// Address bits that are equal for all addresses of a line.
 const LINE: u32 = !0x1e;
 
-crate::state!(FetchState: line_pc, page, epoch, thumb, resolved; slot);
+crate::state!(FetchState: line_pc, page, epoch, thumb, resolved; slot, key_distance);
 
 impl FetchState {
     /// Offsets of the slot, of the address within the current line, of the page and of the epoch.
@@ -60,6 +62,7 @@ impl FetchState {
             page: 0,
             epoch: u64::MAX,
             resolved: Resolved::default(),
+            key_distance: 0,
             thumb: false,
         }
     }
@@ -127,7 +130,8 @@ impl<B: Bus> Cpu<B> {
     /// Panics unless the I-cache holds the current line at the address `pc`. Valid only for a core without shortcuts,
     /// whose slots have the numbers of the lines.
     pub(crate) fn assert_current_line(&self, pc: u32) {
-        let line = self.memory.icache.find(self.fcse.fetch(Va(pc)));
+        let mva = self.fcse.fetch(Va(pc));
+        let line = self.memory.icache.find(mva, self.fetch.resolved.pa(mva));
         assert_eq!(line, Some(self.fetch.slot), "the current line went away");
     }
 
@@ -137,7 +141,8 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn enter_hinted_line<const THUMB: bool>(&mut self, pc: u32) -> bool {
         if self.is_page_known(pc) {
             let mva = self.fcse.fetch(Va(pc));
-            if let Some(slot) = self.memory.icache.hint(mva, THUMB) {
+            let distance = self.fetch.key_distance;
+            if let Some(slot) = self.memory.icache.hint(mva, distance, THUMB) {
                 debug_assert!(self.memory.icache.prefetch.is_none());
                 self.fetch.line_pc = pc & LINE;
                 self.fetch.slot = slot;
@@ -170,7 +175,8 @@ impl<B: Bus> Cpu<B> {
         }
         // A cacheable fetch discards the prefetch buffer.
         self.memory.icache.prefetch = None;
-        self.fetch.slot = match self.memory.icache.hint(mva, thumb) {
+        let distance = self.fetch.key_distance;
+        self.fetch.slot = match self.memory.icache.hint(mva, distance, thumb) {
             Some(slot) => slot,
             None => self.find_or_fill(pc, mva, thumb)?,
         };
@@ -182,7 +188,15 @@ impl<B: Bus> Cpu<B> {
     /// Finds the slot of the current line's operations. The line is in the I-cache: an eviction or invalidation would
     /// have ended the current line.
     pub(crate) fn find_slot(&mut self) -> Result<(), Damaged> {
-        let FetchState { line_pc, thumb, .. } = self.fetch;
+        let FetchState {
+            line_pc,
+            thumb,
+            page,
+            resolved,
+            ..
+        } = self.fetch;
+        let known = self.fcse.fetch(Va(page << 12));
+        self.fetch.key_distance = self.memory.icache.key_distance(known, resolved.pa(known));
         if line_pc != NO_LINE {
             // A change of the instruction set state ends the line.
             if thumb != (self.control & psr::T != 0) {
@@ -191,7 +205,7 @@ impl<B: Bus> Cpu<B> {
                 ));
             }
             let mva = self.fcse.fetch(Va(line_pc));
-            let line = self.memory.icache.find(mva);
+            let line = self.memory.icache.find(mva, resolved.pa(mva));
             let line = line.ok_or(Damaged("the current line is not in the I-cache"))?;
             self.fetch.slot = self.memory.icache.enter(line, thumb);
         }
@@ -225,6 +239,7 @@ impl<B: Bus> Cpu<B> {
     fn is_page_cached(&mut self, pc: u32, mva: Mva) -> Result<bool, Fault> {
         let page = self.translate(mva, Kind::Fetch, self.memory.mmu.privileged())?;
         self.fetch.resolved = page;
+        self.fetch.key_distance = self.memory.icache.key_distance(mva, page.pa(mva));
         self.fetch.epoch = u64::MAX;
         let cached = page.has(mmu::ICACHE);
         if cached && page.holds_for_4_kb() {
@@ -237,7 +252,7 @@ impl<B: Bus> Cpu<B> {
     /// Returns the slot of the I-cache line with the instruction at `pc`, using the last translation.
     #[inline(always)]
     fn find_or_fill(&mut self, pc: u32, mva: Mva, thumb: bool) -> Result<usize, Fault> {
-        match self.memory.icache.find(mva) {
+        match self.memory.icache.find(mva, self.fetch.resolved.pa(mva)) {
             Some(line) => Ok(self.memory.icache.enter(line, thumb)),
             // The compiler makes a copy of the function for each state.
             None if thumb => self.fill_icache(pc, mva, self.fetch.resolved, true),
@@ -250,7 +265,8 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn prefetch_icache_line(&mut self, mva: Mva) -> Result<(), Fault> {
         self.refetch();
         let page = self.translate(mva, Kind::Fetch, self.memory.mmu.privileged())?;
-        if page.has(mmu::ICACHE) && self.memory.icache.find(mva).is_none() {
+        let missing = self.memory.icache.find(mva, page.pa(mva)).is_none();
+        if page.has(mmu::ICACHE) && missing {
             let thumb = self.control & psr::T != 0;
             self.fill_icache(self.pc, mva, page, thumb)?;
         }

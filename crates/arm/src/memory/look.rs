@@ -119,9 +119,9 @@ impl<B: Bus> Cpu<B> {
                         mva: entry.mva()?,
                         bytes: entry.size(),
                         pa: entry.pa,
-                        ap: entry.ap,
-                        domain: entry.domain,
-                        cb: entry.cb,
+                        ap: entry.attributes.ap,
+                        domain: entry.attributes.domain,
+                        cb: entry.attributes.cb,
                         locked: tlb.is_locked(number),
                     })
                 })

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Maintenance of caches and TLBs: what the operations of CP15 c7 and c8 do.
 
-use crate::addr::Mva;
+use crate::addr::{Mva, Pa};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
 use crate::dcache::Dirty;
 use crate::icache;
+use crate::mmu::{Fault, Kind};
 use crate::observe::{Cause, Event, Side, TlbSide};
+use crate::tag::{Tagging, UNTRANSLATED};
 
 impl<B: Bus> Cpu<B> {
     pub(crate) fn invalidate_tlb(&mut self, side: TlbSide) {
@@ -42,13 +44,53 @@ impl<B: Bus> Cpu<B> {
         self.counters.cache_op_cycles += self.cycles - before + issue;
     }
 
-    /// Does maintenance on the D-cache line that holds an address, if there is one.
+    /// Does maintenance on the D-cache line that holds an address, if there is one. Takes a data abort if the operation
+    /// needs a translation and there is none.
     pub(crate) fn maintain_line(&mut self, mva: u32, operation: impl FnOnce(&mut Self, usize)) {
-        self.maintain(|cpu| {
-            if let Some(line) = cpu.memory.dcache.find(Mva(mva)) {
-                operation(cpu, line);
+        let mva = Mva(mva);
+        match self.translate_for_maintenance(mva) {
+            Ok(pa) => self.maintain(|cpu| {
+                if let Some(line) = cpu.memory.dcache.find(mva, pa) {
+                    operation(cpu, line);
+                }
+            }),
+            Err(fault) => {
+                self.data_abort(fault, mva);
             }
-        });
+        }
+    }
+
+    /// Invalidates the I-cache line that holds an address, if there is one. The fault status of a missing translation is
+    /// that of maintenance of the I-cache.
+    pub(crate) fn invalidate_icache_mva(&mut self, mva: Mva) {
+        match self.translate_for_maintenance(mva) {
+            Ok(pa) => self.maintain(|cpu| {
+                if let Some(line) = cpu.memory.icache.find(mva, pa) {
+                    cpu.invalidate_icache_line(line);
+                }
+                cpu.refetch();
+            }),
+            Err(_) => {
+                self.data_abort(Fault::ICACHE_MAINTENANCE, mva);
+            }
+        }
+    }
+
+    /// Returns the physical address for an operation on the line of an address. An operation on physical tags translates
+    /// as a read does, but needs no permission to read (R; `DDI0211` 6.10 has the faults). An operation on virtual tags
+    /// does not translate.
+    fn translate_for_maintenance(&mut self, mva: Mva) -> Result<Pa, Fault> {
+        if self.config().core.tagging == Tagging::Virtual {
+            return Ok(UNTRANSLATED);
+        }
+        match self.translate(mva, Kind::Read, self.memory.mmu.privileged()) {
+            Ok(page) => Ok(page.pa(mva)),
+            Err(fault) => {
+                let held = self.memory.mmu.held(mva, Kind::Read);
+                let held = held.filter(|_| fault.is_of_permission());
+                held.map(|entry| entry.translate(mva)).ok_or(fault)
+            }
+        }
     }
 
     /// Does maintenance on a D-cache line by set and way.
@@ -60,13 +102,6 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn clean_and_invalidate_line(&mut self, line: usize) {
         self.clean_line(line);
         self.invalidate_dcache_line(line);
-    }
-
-    pub(crate) fn invalidate_icache_mva(&mut self, mva: Mva) {
-        if let Some(line) = self.memory.icache.find(mva) {
-            self.invalidate_icache_line(line);
-        }
-        self.refetch();
     }
 
     pub(crate) fn invalidate_icache_index(&mut self, index: u32) {
@@ -84,7 +119,7 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn invalidate_dcache_line(&mut self, line: usize) {
         self.tell_dcache_invalidate(line);
         if let Some((mva, _)) = self.memory.dcache.state(line) {
-            self.memory.mmu.grants.take(mva);
+            self.memory.mmu.grants.take(line, mva);
         }
         self.memory.dcache.invalidate(line);
     }
@@ -111,7 +146,7 @@ impl<B: Bus> Cpu<B> {
         self.memory.icache.invalidate_all();
         self.memory.icache.prefetch = None;
         self.counters.icache_invalidates += 1;
-        self.cp15.xscale.branches.forget();
+        self.branches.forget();
         self.refetch();
     }
 
@@ -174,16 +209,16 @@ impl<B: Bus> Cpu<B> {
         self.bus_used();
     }
 
-    /// Assigns a D-cache line to `mva`, unless a line already holds `mva`. Reads nothing, not even a translation. The
+    /// Assigns a line of a virtually tagged D-cache to `mva`, unless a line already holds `mva`. Reads nothing, not even a translation. The
     /// line's contents are `words`. The victim is the line at the set's pointer. Its dirty data is written back.
     pub(crate) fn claim_line(&mut self, mva: Mva, words: [u32; 8]) {
-        if self.memory.dcache.find(mva).is_some() {
+        if self.memory.dcache.find(mva, UNTRANSLATED).is_some() {
             return;
         }
         let line = self.memory.dcache.choose_in_turn(mva);
         let (victim, dirty) = self.memory.dcache.empty(line);
         if let Some(victim) = victim {
-            self.memory.mmu.grants.take(victim);
+            self.memory.mmu.grants.take(line, victim);
             let side = Side::Data;
             self.tell(Event::Replaced { side, mva: victim });
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Stores that bypass the cache, and the drain of the write buffer.
 
-use crate::addr::Mva;
+use crate::addr::{Mva, Pa};
 use crate::bus::{Bus, Width};
 use crate::cpu::{Access, Cpu};
 use crate::mmu::{self, Resolved};
@@ -58,9 +58,9 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Updates the line that holds the address of a store that bypasses the cache.
-    pub(super) fn update_line(&mut self, mva: Mva, width: Width, value: u32) {
+    pub(super) fn update_line(&mut self, mva: Mva, pa: Pa, width: Width, value: u32) {
         let on = self.cp15.sctlr >> 2 & 1 != 0;
-        if let Some(line) = self.memory.dcache.find(mva).filter(|_| on) {
+        if let Some(line) = self.memory.dcache.find(mva, pa).filter(|_| on) {
             let shift = 8 * (mva.0 & 3);
             let mask = width.mask() << shift;
             self.memory

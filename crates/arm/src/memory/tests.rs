@@ -7,6 +7,7 @@ use crate::dcache::DCache;
 use crate::icache::ICache;
 use crate::memory::fetch::FetchState;
 use crate::mmu::{Mmu, Resolved};
+use crate::tag::UNTRANSLATED;
 use crate::tests::bus::TestBus;
 use crate::tests::core::{COARSE, HERE, arm, mapped};
 use crate::write_buffer::{Biu, Buffers};
@@ -19,6 +20,16 @@ impl<B: Bus> Cpu<B> {
 
     pub(crate) fn dcache(&self) -> &DCache {
         &self.memory.dcache
+    }
+
+    /// Line of the virtually tagged D-cache that holds an address.
+    pub(crate) fn data_line(&self, mva: Mva) -> Option<usize> {
+        self.memory.dcache.find(mva, UNTRANSLATED)
+    }
+
+    /// Line of the virtually tagged I-cache that holds an address.
+    pub(crate) fn instruction_line(&self, mva: Mva) -> Option<usize> {
+        self.memory.icache.find(mva, UNTRANSLATED)
     }
 
     pub(crate) fn dcache_mut(&mut self) -> &mut DCache {
@@ -62,7 +73,7 @@ fn a_line_fill_that_fails_writes_its_victim_back() {
         assert!(cpu.store(va, Width::Word, va).is_ok());
     }
     assert!(cpu.load(0x10_0000, Width::Word).is_err());
-    assert!(cpu.memory.dcache.find(Mva(0x2_0000)).is_none());
+    assert!(cpu.data_line(Mva(0x2_0000)).is_none());
     assert_eq!(cpu.load(0x2_0000, Width::Word), Ok(0x2_0000));
 }
 
@@ -154,7 +165,7 @@ fn clean_and_invalidate_by_way_cleans() {
     }
     cpu.drain_write_buffer();
     assert_eq!(cpu.bus.word(0x2_0110), 7);
-    assert!(cpu.memory.dcache.find(Mva(0x2_0100)).is_none());
+    assert!(cpu.data_line(Mva(0x2_0100)).is_none());
 }
 
 #[test]
@@ -166,7 +177,7 @@ fn a_locked_way_of_the_i_cache_keeps_its_line() {
     for n in 1..64 {
         cpu.cp15_write(0, 7, 13, 1, 0x2_0000 + 0x400 * n);
     }
-    assert!(cpu.memory.icache.find(Mva(0x2_0000)).is_some());
+    assert!(cpu.instruction_line(Mva(0x2_0000)).is_some());
 }
 
 /// An address of [`mapped`] that is uncached and buffered.

@@ -244,7 +244,7 @@ impl<B: Bus> Cpu<B> {
         for (n, word) in (0..).zip(&words[..written]) {
             let at = Mva(run.mva.0 + 4 * n);
             if !cached && self.config().core.uncached_stores_update {
-                self.update_line(at, Width::Word, *word);
+                self.update_line(at, page.pa(at), Width::Word, *word);
             }
             self.tell_store(page, at, Width::Word, *word, false);
         }

@@ -17,6 +17,12 @@ impl Fault {
         domain: 0,
     };
 
+    /// No translation for an operation on an I-cache line by address (`DDI0211` 6.10).
+    pub const ICACHE_MAINTENANCE: Fault = Fault {
+        status: 0b0100,
+        domain: 0,
+    };
+
     /// External abort on XScale, other than on a table walk (IXP42X 3.8.3.4.4).
     pub const IMPRECISE: Fault = Fault {
         status: 0b1_0110,
@@ -35,6 +41,11 @@ impl Fault {
             status: if section { 0b1000 } else { 0b1010 },
             domain,
         }
+    }
+
+    /// Whether only a permission was missing.
+    pub fn is_of_permission(self) -> bool {
+        matches!(self.status, 0b1101 | 0b1111)
     }
 
     /// Whether a fault status means an external abort ([`Fault::external`]).

@@ -7,7 +7,7 @@ use crate::state::{Damaged, Saved, State};
 
 const NO_CONTEXT: Damaged = Damaged("the context of the MMU is invalid");
 
-crate::state!(Resolved: key, value);
+crate::state!(Resolved: key, base, flags);
 
 crate::state!(Control: on, dcache_on, icache_on, s, r, force_write_through, mini, ttb, dacr);
 

@@ -2,7 +2,7 @@
 
 use crate::addr::{Mva, Pa};
 use crate::bus::Width;
-use crate::config::Victims;
+use crate::config::{Config, Victims};
 use crate::cpu::Cpu;
 use crate::dcache::DCache;
 use crate::mmu::{Descriptors, Kind, Mmu, mapping};
@@ -61,7 +61,7 @@ fn a_large_page_has_quarters_of_16_kb() {
     let tlb = &cpu.mmu().tlbs[0];
     let quarter = tlb.entry(tlb.find(Mva(0x10_c000)).unwrap());
     assert_eq!(
-        (quarter.size(), quarter.pa, quarter.ap),
+        (quarter.size(), quarter.pa, quarter.attributes.ap),
         (0x4000, Pa(0x2_c000), 2)
     );
 }
@@ -191,12 +191,11 @@ fn a_damaged_state_of_a_unit_is_an_error_and_no_panic() {
         still(&cpu);
     });
     for late in [Victims::Random, Victims::Late] {
-        let cache = DCache::new(
-            base.config().dcache,
-            base.config().core.replacement,
-            late,
-            1,
-        );
+        let cache = DCache::new(&Config {
+            victims: late,
+            victim_seed: 1,
+            ..base.config().clone()
+        });
         let mut cpu = base.clone();
         each(&cache.victim, |victim| {
             *cpu.dcache_mut() = cache.clone();
@@ -237,7 +236,7 @@ fn translations_of_a_restored_mmu_are_of_its_domain_register() {
     cpu.set_cpsr(0x10);
     let bytes = saved(cpu.mmu());
     // The state of a core whose MMU was never on.
-    *cpu.mmu_mut() = Mmu::new(cpu.config().core, Victims::Random);
+    *cpu.mmu_mut() = Mmu::new(cpu.config());
     assert_eq!(cpu.mmu_mut().restore(&mut Saved::new(&bytes)), Ok(()));
     assert!(cpu.load(0x4000, Width::Word).is_ok());
     cpu.cp15_write(0, 3, 0, 0, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The translation tables, and the walk through them (ARM ARM B4.7, `DDI0198D 3.2`).
 
-use super::{Fault, Kind, READ, WRITE, permissions};
+use super::{Attributes, EXECUTE, Fault, Kind, READ, WRITE};
 use crate::addr::{Mva, Pa};
 use crate::tlb::Entry;
 
@@ -59,9 +59,13 @@ pub fn walk(
             });
         }
         2 => {
-            let ap = (first >> 10 & 3) as u8;
-            let cb = descriptors.attributes(first, TEX);
-            return Ok(Entry::new(mva, 1 << 20, Pa(first), ap, domain, cb));
+            let attributes = Attributes {
+                ap: (first >> 10 & 3) as u8,
+                domain,
+                cb: descriptors.attributes(first, TEX),
+                ..Attributes::default()
+            };
+            return Ok(Entry::new(mva, 1 << 20, Pa(first), attributes));
         }
         1 => (first & 0xffff_fc00) | (mva.0 >> 12 & 0xff) << 2,
         _ => (first & 0xffff_f000) | (mva.0 >> 10 & 0x3ff) << 2,
@@ -78,10 +82,14 @@ pub fn walk(
         2 => Ok(page(mva, 1 << 12, second, domain, (second >> 2 & 3) as u8)),
         // On ARM's own cores a tiny page in a coarse table is UNPREDICTABLE; here it faults.
         3 if first & 3 == 3 || descriptors == Descriptors::Extended => {
-            let ap = (second >> 4 & 3) as u8;
-            let cb = descriptors.attributes(second, TEX_SMALL);
+            let attributes = Attributes {
+                ap: (second >> 4 & 3) as u8,
+                domain,
+                cb: descriptors.attributes(second, TEX_SMALL),
+                ..Attributes::default()
+            };
             let size = if first & 3 == 3 { 1 << 10 } else { 1 << 12 };
-            Ok(Entry::new(mva, size, Pa(second), ap, domain, cb))
+            Ok(Entry::new(mva, size, Pa(second), attributes))
         }
         _ => Err(Fault {
             status: 0b0111,
@@ -99,7 +107,13 @@ fn page(mva: Mva, size: u32, descriptor: u32, domain: u8, cb: u8) -> Entry {
     let same = quarters == ap * 0b0101_0101;
     let covered = if same { size } else { size / 4 };
     let pa = Pa(descriptor & !(size - 1) | mva.0 & (size - 1));
-    Entry::new(mva, covered, pa, ap, domain, cb)
+    let attributes = Attributes {
+        ap,
+        domain,
+        cb,
+        ..Attributes::default()
+    };
+    Entry::new(mva, covered, pa, attributes)
 }
 
 /// Translation of an address, as the tables have it.
@@ -107,12 +121,8 @@ fn page(mva: Mva, size: u32, descriptor: u32, domain: u8, cb: u8) -> Entry {
 pub struct Mapping {
     /// Physical address.
     pub pa: Pa,
-    /// Access permission bits.
-    pub ap: u8,
-    /// Domain number.
-    pub domain: u8,
-    /// C in bit 1, B in bit 0; X in bit 2.
-    pub cb: u8,
+    /// Permissions, domain and memory attributes.
+    pub attributes: Attributes,
     /// Number of bytes around the address with this mapping.
     pub bytes: u32,
 }
@@ -120,16 +130,15 @@ pub struct Mapping {
 impl Mapping {
     /// Whether the domain access control register and the control register allow the access.
     pub fn allows(&self, kind: Kind, privileged: bool, dacr: u32, sctlr: u32) -> bool {
-        let allowed = match dacr >> (u32::from(self.domain) * 2) & 3 {
+        let allowed = match dacr >> (u32::from(self.attributes.domain) * 2) & 3 {
             0b01 => {
                 let [s, r] = [8, 9].map(|bit| sctlr >> bit & 1 != 0);
-                permissions(self.ap, s, r, privileged)
+                self.attributes.permissions(s, r, privileged)
             }
-            0b11 => READ | WRITE,
+            0b11 => READ | WRITE | EXECUTE,
             _ => 0,
         };
-        let wanted = if kind == Kind::Write { WRITE } else { READ };
-        allowed & wanted != 0
+        allowed & kind.permission() != 0
     }
 }
 
@@ -150,9 +159,7 @@ pub fn mapping(
     let entry = walk(descriptors, ttb, mva, &mut Reader(read)).ok()?;
     Some(Mapping {
         pa: entry.translate(mva),
-        ap: entry.ap,
-        domain: entry.domain,
-        cb: entry.cb,
+        attributes: entry.attributes,
         bytes: entry.size(),
     })
 }

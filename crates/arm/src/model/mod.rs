@@ -3,6 +3,7 @@
 
 mod arm920t;
 mod arm926ejs;
+mod own;
 mod rows;
 mod xscale;
 
@@ -16,10 +17,11 @@ use crate::isa::{Encoding, Select};
 pub use crate::isa::Version;
 pub use crate::isa::timing::{Behaviour, Multiplier, Timing};
 pub use crate::mmu::Descriptors;
+pub use crate::tag::Tagging;
 pub use crate::tlb::Organisation;
 pub use crate::victim::Replacement;
 pub use crate::write_buffer::Buffers;
-pub(crate) use xscale::XScaleRegisters;
+pub(crate) use own::Own;
 
 /// Empty lists, for cores without special instructions.
 mod no_instructions {
@@ -38,6 +40,14 @@ macro_rules! cores {
             pub(crate) fn cp15<B: Bus>(&self) -> &'static Rows<B> {
                 $(if self.name == $name.name {
                     return $file::cp15();
+                })*
+                unreachable!("cores are made in this folder")
+            }
+
+            /// Registers that only this kind of core has, as at reset.
+            pub(crate) fn own_registers(&self) -> Own {
+                $(if self.name == $name.name {
+                    return $file::own_registers();
                 })*
                 unreachable!("cores are made in this folder")
             }
@@ -75,6 +85,8 @@ pub struct Core {
     pub version: Version,
     /// Associativity of both caches.
     pub ways: u32,
+    /// Address in the tags of both caches.
+    pub tagging: Tagging,
     /// Smallest and largest cache size that a chip may have, in bytes.
     pub cache_bytes: (u32, u32),
     /// Replacement scheme of the caches.
@@ -88,6 +100,8 @@ pub struct Core {
     /// Whether LDRD and STRD fault at an odd word address if alignment checking is on. On other cores, they transfer
     /// two words.
     pub whole_doubles: bool,
+    /// Whether translations belong to ASIDs. The context ID (CP15 c13,c0,1) then has the current ASID.
+    pub asids: bool,
     /// Format of the descriptors and of the fault status.
     pub descriptors: Descriptors,
     /// Whether there are test-and-clean operations.
@@ -135,6 +149,15 @@ pub(crate) static FROM_BASE: Core = Core {
     uncached_stores_update: ARM920T.uncached_stores_update,
     buffers: ARM920T.buffers,
     tlbs: ARM920T.tlbs,
+    ..ARM926EJS
+};
+
+/// An ARM926EJ-S with physically tagged caches, for tests of tagging. No chip has this combination. The index is still
+/// virtual. A cache of 16 KB has ways of 4 KB, so the index is part of the page offset; larger caches have aliases.
+#[cfg(test)]
+pub(crate) static PHYSICAL: Core = Core {
+    tagging: Tagging::Physical,
+    cache_bytes: (4096, 65_536),
     ..ARM926EJS
 };
 

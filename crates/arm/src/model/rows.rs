@@ -32,8 +32,7 @@ impl<B: Bus> Every<B> {
             .write(|cpu, value| cpu.cp15.far = value),
         // c7, I-cache: invalidate all, invalidate by MVA.
         Row::at(0, 7, 5, 0).write(|cpu, _| cpu.maintain(Cpu::invalidate_icache)),
-        Row::at(0, 7, 5, 1)
-            .write(|cpu, value| cpu.maintain(|cpu| cpu.invalidate_icache_mva(Mva(value)))),
+        Row::at(0, 7, 5, 1).write(|cpu, value| cpu.invalidate_icache_mva(Mva(value))),
         // c7, D-cache: invalidate all, invalidate by MVA, clean by MVA.
         Row::at(0, 7, 6, 0).write(|cpu, _| cpu.maintain(Cpu::invalidate_dcache)),
         Row::at(0, 7, 6, 1)

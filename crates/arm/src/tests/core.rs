@@ -18,6 +18,11 @@ pub(crate) fn machine() -> Cpu<TestBus> {
 }
 
 pub(crate) fn on<B: Bus>(core: &'static Core, bus: B) -> Cpu<B> {
+    Cpu::new(config(core, core.cache_bytes.0), bus)
+}
+
+/// Returns a core with caches of `bytes` bytes.
+pub(crate) fn config(core: &'static Core, bytes: u32) -> Config {
     let cost = CostTable {
         bus_sync: 0,
         tail_exposed_256: 256,
@@ -25,8 +30,7 @@ pub(crate) fn on<B: Bus>(core: &'static Core, bus: B) -> Cpu<B> {
         lines_tested_per_op: 8,
         cp15_busy: 0,
     };
-    let least = core.cache_bytes.0;
-    Cpu::new(Config::new(core, least, least, cost).unwrap(), bus)
+    Config::new(core, bytes, bytes, cost).unwrap()
 }
 
 /// Executes one A32 instruction at [`HERE`] without checking its condition.

@@ -5,3 +5,4 @@ pub mod bus;
 pub mod core;
 mod cycles;
 mod fuzz;
+mod tagging;

@@ -17,8 +17,18 @@ fn invalidate(tlb: &mut Tlb, mva: u32) -> Vec<usize> {
     std::iter::from_fn(next).collect()
 }
 
+/// A write-back page for all accesses.
+const WRITE_BACK: Attributes = Attributes {
+    ap: 3,
+    domain: 0,
+    cb: 3,
+    device: false,
+    xn: false,
+    asid: None,
+};
+
 fn small(mva: u32, pa: u32) -> Entry {
-    Entry::new(Mva(mva), 4096, Pa(pa), 3, 0, 3)
+    Entry::new(Mva(mva), 4096, Pa(pa), WRITE_BACK)
 }
 
 fn pa_of(tlb: &Tlb, mva: u32) -> Pa {
@@ -112,7 +122,7 @@ fn late_fills_empty_entries_of_a_full_tlb_then_goes_on_in_the_one_filled_last() 
 #[test]
 fn a_large_page_stays_before_a_quarter_locked_later() {
     let mut tlb = tlb(Victims::Random);
-    let entry = |mva, size, pa| Entry::new(Mva(mva), size, Pa(pa), 3, 0, 3);
+    let entry = |mva, size, pa| Entry::new(Mva(mva), size, Pa(pa), WRITE_BACK);
     tlb.insert(Mva(0x1_3000), entry(0x1_3000, 1 << 16, 0x8_0000));
     tlb.set_lockdown_register(1);
     tlb.insert(Mva(0x1_2000), entry(0x1_2000, 1 << 14, 0x4_0000));
@@ -127,7 +137,7 @@ fn a_large_page_stays_before_a_quarter_locked_later() {
 #[test]
 fn invalidate_by_mva_removes_every_copy_of_a_large_page() {
     let mut tlb = tlb(Victims::Random);
-    let large = |mva| Entry::new(Mva(mva), 1 << 16, Pa(0x8_0000), 3, 0, 3);
+    let large = |mva| Entry::new(Mva(mva), 1 << 16, Pa(0x8_0000), WRITE_BACK);
     for mva in [0x1_0000, 0x1_5000] {
         tlb.insert(Mva(mva), large(mva));
     }

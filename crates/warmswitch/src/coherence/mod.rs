@@ -365,7 +365,7 @@ pub mod tests {
                 pc: 0x0001_0400,
                 mva: 0xb6d8_50e4,
                 pid: 0,
-                ttb: 0x00a3_4000,
+                space: arm::AddressSpace::new(0x00a3_4000, 0),
                 path: Path::Line,
                 node: 0,
                 stack: 0,

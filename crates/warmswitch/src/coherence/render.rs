@@ -74,7 +74,7 @@ impl Style<'_> {
                 text,
                 "    {}, {}",
                 mode(report.context.mode),
-                process(report.context.pid, report.context.ttb)
+                process(report.context.pid, report.context.space())
             );
         }
         self.callers(&mut text, &report.trace.used);
@@ -264,7 +264,7 @@ impl Style<'_> {
             pc,
             mva,
             pid,
-            ttb,
+            space,
             path,
             ..
         } = report.writer;
@@ -291,8 +291,8 @@ impl Style<'_> {
                     }
                 );
                 let _ = writeln!(text, "    {}", self.when(cycle));
-                if (pid, ttb) != (report.context.pid, report.context.ttb) {
-                    let _ = writeln!(text, "    {}", process(pid, ttb));
+                if (pid, space) != (report.context.pid, report.context.space()) {
+                    let _ = writeln!(text, "    {}", process(pid, space));
                 }
             }
         }
@@ -387,7 +387,7 @@ impl Style<'_> {
                 "cycle": writer.cycle,
                 "mva": writer.mva,
                 "pid": writer.master().is_none().then_some(writer.pid),
-                "ttb": writer.ttb,
+                "ttb": writer.space.table(),
             },
             "newest_was": place_json(report.place),
             "history": history,

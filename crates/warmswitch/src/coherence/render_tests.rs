@@ -75,7 +75,7 @@ fn a_walk_says_where_the_descriptor_is_and_for_which_address() {
     found.mva = Mva(0x0001_0500);
     found.writer.pc = 0xc002_0010;
     found.writer.mva = 0xc238_50e4;
-    found.writer.ttb = 0x00a3_8000;
+    found.writer.space = arm::AddressSpace::new(0x00a3_8000, 0);
     found.place = Newest::Buffer;
     assert_eq!(
         text(&found, 1),
@@ -106,7 +106,7 @@ fn fcse_addresses_are_given_as_the_program_knows_them_and_as_the_cache_does() {
         through(3 << 25, Mva(0xc000_8000)),
         "VA 0xc0008000 (MVA 0xc0008000)"
     );
-    assert!(process(3 << 25, 0x4000).ends_with("FCSE PID 3"));
+    assert!(process(3 << 25, arm::AddressSpace::new(0x4000, 2)).ends_with("ASID 2, FCSE PID 3"));
 }
 
 #[test]

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Words that reports use for kinds, places, movements, addresses and modes.
 
-use arm::{Kind, Mva, Pa, Side, Width};
+use arm::{AddressSpace, Kind, Mva, Pa, Side, Width};
 use board::bus::dma::Purpose;
+use std::fmt::Write;
 use watch::checker::{LineEvent, Movement, Newest, Report, ReportKind};
 
 /// FCSE relocates virtual addresses below this address.
@@ -156,11 +157,16 @@ pub(super) fn physical(pa: Pa) -> String {
     format!("PA {:#010x}", pa.0)
 }
 
-pub(super) fn process(pid: u32, ttb: u32) -> String {
-    match pid >> 25 {
-        0 => format!("address space with its page table at PA {ttb:#010x}"),
-        pid => format!("address space with its page table at PA {ttb:#010x}, FCSE PID {pid}"),
+pub(super) fn process(pid: u32, space: AddressSpace) -> String {
+    let mut text = format!(
+        "address space with its page table at PA {:#010x}",
+        space.table()
+    );
+    let numbers = [("ASID", u32::from(space.asid())), ("FCSE PID", pid >> 25)];
+    for (name, number) in numbers.into_iter().filter(|(_, number)| *number != 0) {
+        let _ = write!(text, ", {name} {number}");
     }
+    text
 }
 
 pub(super) fn mode(bits: u32) -> &'static str {

@@ -3,7 +3,7 @@
 //! the one that the interrupt woke.
 
 use super::{Chaos, FAULT, USER};
-use arm::Context;
+use arm::{AddressSpace, Context};
 
 /// Exception vectors of Linux.
 const SWI: u32 = 0xffff_0008;
@@ -19,9 +19,9 @@ pub(super) enum Followed {
     Asked,
     /// The interrupt came in the kernel, at this address.
     Taken(u32),
-    /// The interrupt came in the kernel and woke a task. The fields are the interrupted address, and the table base of
-    /// the woken task.
-    Woken(u32, u32),
+    /// The interrupt came in the kernel and woke a task. The fields are the interrupted address, and the address space
+    /// of the woken task.
+    Woken(u32, AddressSpace),
 }
 
 impl<O> Chaos<O> {
@@ -39,12 +39,12 @@ impl<O> Chaos<O> {
                 };
             }
             Followed::Taken(pc) if is_user => {
-                self.followed = Followed::Woken(pc, context.ttb);
+                self.followed = Followed::Woken(pc, context.space());
                 if let (0, Some((_, task, _))) = (self.own[1], self.places.preemption) {
                     self.own[1] = task;
                 }
             }
-            Followed::Woken(pc, woken) if mode & 0x1f == USER && context.ttb != woken => {
+            Followed::Woken(pc, woken) if mode & 0x1f == USER && context.space() != woken => {
                 let what = match context.pc {
                     SWI => registers[7],
                     PREFETCH_ABORT | DATA_ABORT => FAULT,

@@ -3,7 +3,7 @@
 //! between the events of the report.
 
 use super::calls::{Call, Calls, Node, Stack, concerns};
-use arm::Mva;
+use arm::{AddressSpace, Mva};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
@@ -128,8 +128,8 @@ pub(super) struct Events {
     /// Modified virtual addresses of the use and of the write. An address is `None` if no instruction made the use or
     /// the write.
     pub addresses: [Option<Mva>; 2],
-    /// Translation table bases of the use and of the write.
-    pub tables: [u32; 2],
+    /// Address spaces of the use and of the write.
+    pub spaces: [AddressSpace; 2],
 }
 
 /// The newest calls of the functions in [`Distinctions`].
@@ -289,7 +289,7 @@ impl Calls {
             let is_given = |at: u32| concerns(&call.arguments, at);
             let mut all = events.addresses.iter().flatten();
             // In another process, an equal address leads to another page, so calls by other processes do not count.
-            events.tables.contains(&call.ttb)
+            events.spaces.contains(&call.space)
                 && all.any(|at| is_given(at.0) || is_given(unrelocated(at.0)))
         };
         let all = &self.call_log;

@@ -3,7 +3,7 @@
 
 use super::super::calls::stack;
 use super::*;
-use arm::{Context, Width};
+use arm::{AddressSpace, Context, Width};
 
 const SP: u32 = 0xc100_1f00;
 /// Function that calls the other functions.
@@ -82,7 +82,7 @@ impl Run {
             filled,
             stack: stack(SP >> 13),
             addresses,
-            tables: [0; 2],
+            spaces: [AddressSpace::default(); 2],
         };
         self.calls.between(distinctions, events)
     }

@@ -11,7 +11,7 @@
 
 use super::call_log::CallLog;
 use super::shadow::Writer;
-use arm::{Context, Mva, Width};
+use arm::{AddressSpace, Context, Mva, Width};
 use std::collections::BTreeMap;
 
 /// Node of the call tree, which stands for a chain of frames. Node 0 is outside all calls.
@@ -38,18 +38,18 @@ pub struct Call {
     pub(super) node: Node,
     /// Stack on which the call was made.
     pub(super) stack: Stack,
-    /// Translation table base.
-    pub(super) ttb: u32,
+    /// Address space.
+    pub(super) space: AddressSpace,
     /// r0 to r3.
     pub(super) arguments: [u32; 4],
 }
 
-/// A change of the translation table base.
+/// A change of the address space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switch {
     /// Core cycles since power-on.
     pub cycle: u64,
-    /// Virtual address of the instruction that wrote the table base.
+    /// Virtual address of the instruction that changed the address space.
     pub pc: u32,
     /// Virtual addresses of the calls that led to that instruction, innermost first.
     pub callers: Vec<u32>,
@@ -92,10 +92,10 @@ pub(crate) struct Calls {
     stacks: BTreeMap<u32, Vec<Frame>>,
     stack: u32,
     frames: Vec<Frame>,
-    /// The previous instruction, the address of the instruction after it, and the table base.
+    /// The previous instruction, the address of the instruction after it, and the address space.
     word: u32,
     next: u32,
-    ttb: u32,
+    space: AddressSpace,
     switch: (u64, u32, Node),
     ring: Vec<Call>,
     at: usize,
@@ -118,7 +118,7 @@ impl Calls {
             frames: Vec::new(),
             word: 0,
             next: 0,
-            ttb: 0,
+            space: AddressSpace::default(),
             switch: (0, 0, 0),
             ring: Vec::new(),
             at: 0,
@@ -156,7 +156,7 @@ impl Calls {
         if context.pc != self.next {
             self.jumped(context, registers);
         }
-        if context.ttb != self.ttb {
+        if context.space() != self.space {
             self.switched(context);
         }
         self.next = context.pc.wrapping_add(width.bytes());
@@ -219,7 +219,7 @@ impl Calls {
                 to: pc,
                 node,
                 stack: stack(self.stack),
-                ttb: context.ttb,
+                space: context.space(),
                 arguments,
             });
         } else if self
@@ -232,8 +232,8 @@ impl Calls {
     }
 
     fn switched(&mut self, context: &Context) {
-        self.ttb = context.ttb;
-        // The previous instruction wrote the table base.
+        self.space = context.space();
+        // The previous instruction wrote the table base or the ASID.
         self.switch = (context.cycle, self.next.wrapping_sub(4), self.now(context));
     }
 
@@ -315,7 +315,7 @@ impl Calls {
         callers
     }
 
-    /// Returns the newest change of the table base, if it came after `cycle`.
+    /// Returns the newest change of the address space, if it came after `cycle`.
     pub fn switch_since(&self, cycle: u64) -> Option<Switch> {
         let (at, pc, node) = self.switch;
         (at > cycle).then(|| Switch {

@@ -199,21 +199,24 @@ fn arguments_name_a_page_or_a_range() {
 }
 
 #[test]
-fn a_new_table_base_is_known_with_its_writer() {
-    let mut calls = in_h();
-    let context = Context {
-        cycle: 77,
-        pc: H + 4,
-        ttb: 0x4000,
-        mode: 0x13,
-        ..Context::default()
-    };
-    let mut registers = [0; 16];
-    registers[13] = SP - 8;
-    calls.fetched(&context, Width::Word, 0, &registers);
-    let switch = calls.switch_since(76).unwrap();
-    assert_eq!((switch.pc, switch.callers), (H, vec![G + 4, F]));
-    assert_eq!(calls.switch_since(77), None);
+fn a_new_address_space_is_known_with_its_writer() {
+    for (ttb, asid) in [(0x4000, 0), (0, 5)] {
+        let mut calls = in_h();
+        let context = Context {
+            cycle: 77,
+            pc: H + 4,
+            ttb,
+            asid,
+            mode: 0x13,
+            ..Context::default()
+        };
+        let mut registers = [0; 16];
+        registers[13] = SP - 8;
+        calls.fetched(&context, Width::Word, 0, &registers);
+        let switch = calls.switch_since(76).unwrap();
+        assert_eq!((switch.pc, switch.callers), (H, vec![G + 4, F]));
+        assert_eq!(calls.switch_since(77), None);
+    }
 }
 
 /// Another task called these functions before the write, on its own stack, and has not returned.

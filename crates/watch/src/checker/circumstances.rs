@@ -38,7 +38,7 @@ pub struct Circumstances {
 /// write.
 const READ_ONLY: u8 = 2;
 const WRITABLE: u8 = 3;
-/// The bit C of [`Mapping::cb`].
+/// The bit C of [`arm::Attributes::cb`].
 const CACHED: u8 = 2;
 /// Type bits of a second-level descriptor, and the types of a small page and of XScale's extended small page.
 const TYPE: u32 = 3;
@@ -102,23 +102,23 @@ impl Checker {
         } = *met;
         let by_core = met.access.is_by_core();
         let began = self.calls.began(context).filter(|_| by_core);
-        let mapping = |ttb, mva| {
-            arm::mapping(context.descriptors, ttb, mva, |pa| {
+        let mapping = |table, mva| {
+            arm::mapping(context.descriptors, table, mva, |pa| {
                 self.shadow.newest(pa.0, Width::Word)
             })
         };
         let page = |m: &Mapping| m.pa.0 >> 12;
         let is_there = |m: Mapping| page(&m) == met.pa.0 >> 12;
-        let is_cached = |m: &Mapping| m.cb & CACHED != 0;
+        let is_cached = |m: &Mapping| m.attributes.cb & CACHED != 0;
         // A bus master uses no page table.
         let (used, written) = match by_core {
             true => (Some(mva), writer.address()),
             false => (None, None),
         };
         let used = used.and_then(|mva| mapping(context.ttb, mva));
-        let used = used.filter(|m| m.ap == READ_ONLY);
-        let leads = written.and_then(|mva| mapping(writer.ttb, mva));
-        let written = leads.filter(|m| m.ap == WRITABLE);
+        let used = used.filter(|m| m.attributes.ap == READ_ONLY);
+        let leads = written.and_then(|mva| mapping(writer.space.table(), mva));
+        let written = leads.filter(|m| m.attributes.ap == WRITABLE);
         let is_private = |used: &Mapping, written: &Mapping| {
             is_cached(used) && !is_cached(written) && page(used) == page(written)
         };
@@ -135,7 +135,7 @@ impl Checker {
             filled,
             stack: writer.stack,
             addresses: [by_core.then_some(mva), writer.address()],
-            tables: [context.ttb, writer.ttb],
+            spaces: [context.space(), writer.space],
         };
         Circumstances {
             overlapping: began.is_some_and(|at| at < writer.cycle),

@@ -216,7 +216,7 @@ impl Checker {
         let among = self.among(&met);
         let user = User {
             pc: context.pc,
-            process: (context.ttb, context.pid),
+            process: (context.space(), context.pid),
             access: (pair(access, 0, 0).0, mva.0 & !31),
             among,
             in_line: diagnosis::holds(&self.dirty, &writer, pa),
@@ -264,7 +264,7 @@ impl Checker {
             pc: context.pc,
             mva: mva.0,
             pid: context.pid,
-            ttb: context.ttb,
+            space: context.space(),
             path,
             whole: width == Width::Word,
             node: self.calls.now(context),

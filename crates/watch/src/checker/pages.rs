@@ -11,7 +11,7 @@ use super::diagnosis::Found;
 use super::report::{Access, Kept, Moment, Newest, PageMoves, ReportKind};
 use super::shadow::{Path, Writer};
 use super::{Checker, Number};
-use arm::{Context, Event, Mva, Pa, Reaction, Side, Width};
+use arm::{AddressSpace, Context, Event, Mva, Pa, Reaction, Side, Width};
 use std::collections::BTreeMap;
 
 /// Kernel functions and variables through which the checker follows pages.
@@ -88,9 +88,9 @@ pub(super) struct Pages {
     /// I-cache lines of user addresses: MVA, physical address, cycle of the fill.
     lines: Vec<(u32, u32, u64)>,
     waiting: Vec<Left>,
-    /// Table base under which the pages in `waiting` were allocated. User instructions under this table base need no
+    /// Address space in which the pages in `waiting` were allocated. User instructions in this address space need no
     /// check.
-    looked: Option<u32>,
+    looked: Option<AddressSpace>,
 }
 
 impl Pages {
@@ -220,7 +220,7 @@ impl Checker {
             self.page_moves(context, registers, known);
         } else if !self.pages.waiting.is_empty()
             && context.mode & 0x1f == USER
-            && self.pages.looked != Some(context.ttb)
+            && self.pages.looked != Some(context.space())
         {
             return self.look_again(context);
         }
@@ -324,9 +324,9 @@ impl Checker {
     fn look_again(&mut self, context: &Context) -> Reaction {
         let mut reaction = Reaction::Continue;
         let all = core::mem::take(&mut self.pages.waiting);
-        self.pages.looked = Some(context.ttb);
+        self.pages.looked = Some(context.space());
         for left in all {
-            if left.given.context.ttb == context.ttb {
+            if left.given.context.space() == context.space() {
                 self.pages.waiting.push(left);
             } else if self.is_there(&left) && self.outlives(left) == Reaction::Stop {
                 reaction = Reaction::Stop;

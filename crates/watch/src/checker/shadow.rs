@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::causes::Among;
-use arm::{Mva, Width};
+use arm::{AddressSpace, Mva, Width};
 
 /// Path of a value towards memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -33,8 +33,8 @@ pub struct Writer {
     pub mva: u32,
     /// FCSE PID register. Means nothing if a bus master wrote the value, see [`Writer::master`].
     pub pid: u32,
-    /// Translation table base.
-    pub ttb: u32,
+    /// Address space.
+    pub space: AddressSpace,
     /// Path of the value.
     pub path: Path,
     /// Whether the whole word was written.
@@ -90,8 +90,8 @@ impl Bits {
 pub(super) struct User {
     /// Virtual address of the instruction.
     pub pc: u32,
-    /// Process: table base and PID register.
-    pub process: (u32, u32),
+    /// Process: address space and PID register.
+    pub process: (AddressSpace, u32),
     /// Kind of access and line.
     pub access: (u8, u32),
     /// Callers and circumstances, as a hash.
@@ -282,7 +282,7 @@ mod tests {
     fn user(pc: u32, among: Among) -> User {
         User {
             pc,
-            process: (0, 0),
+            process: (AddressSpace::default(), 0),
             access: (0, 0),
             among,
             in_line: true,
@@ -303,7 +303,8 @@ mod tests {
             ..user(4, 0)
         };
         assert!(needs_report(&mut shadow, left) && !needs_report(&mut shadow, user(4, 0)));
-        let (process, access) = ((0, 0x0200_0000), (1, 32));
+        let process = (AddressSpace::default(), 0x0200_0000);
+        let access = (1, 32);
         for other in [
             User {
                 process,

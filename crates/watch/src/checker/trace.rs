@@ -28,7 +28,7 @@ impl Checker {
         if let Some(mva) = used {
             mapped.extend(self.mapped(tables, context.ttb, mva));
             // The format of the tables is known only if the core made the access.
-            let other = written.and_then(|mva| self.mapped(tables, writer.ttb, mva));
+            let other = written.and_then(|mva| self.mapped(tables, writer.space.table(), mva));
             mapped.extend(other.filter(|m| mapped.iter().all(|o| o.writer != m.writer)));
         }
         let addresses: Vec<Mva> = used.into_iter().chain(written).collect();

@@ -6,7 +6,9 @@ use super::circumstances::Difference;
 use super::report::Access;
 use super::shadow::Shadow;
 use super::{Checker, diagnosis};
-use arm::{Context, Event, Kind, Mapping, Mva, Pa, Reaction, TlbSide, Width, mapping};
+use arm::{
+    AddressSpace, Context, Event, Kind, Mapping, Mva, Pa, Reaction, TlbSide, Width, mapping,
+};
 use std::collections::BTreeSet;
 
 /// A descriptor: physical address and value as read.
@@ -30,16 +32,16 @@ struct Entry {
     /// Descriptor of the first level and, for a page, of the second level.
     descriptors: [Descriptor; 2],
     levels: usize,
-    /// Table base of the last check, and the addresses of all descriptors read in checks under this table base. Another
-    /// table base may lead to other descriptors with equal contents.
-    checked: (u32, Vec<u32>),
-    /// Users that got a report under the table base in `checked`.
+    /// Address space of the last check, and the addresses of all descriptors read in checks in this address space.
+    /// Another address space may lead to other descriptors with equal contents.
+    checked: (AddressSpace, Vec<u32>),
+    /// Users that got a report in the address space in `checked`.
     reported_to: BTreeSet<User>,
-    /// Translation table base and core cycle of the fill.
-    ttb: u32,
+    /// Address space and core cycle of the fill.
+    space: AddressSpace,
     cycle: u64,
     /// Whether every use of the entry needs a check. Either a descriptor was written after the fill, or the entry was
-    /// used under another table base.
+    /// used in another address space.
     changed: bool,
     /// A locked entry survives an invalidate of all entries.
     locked: bool,
@@ -160,9 +162,9 @@ impl Translations {
             mva: filled.mva,
             descriptors,
             levels,
-            checked: (context.ttb, Vec::new()),
+            checked: (context.space(), Vec::new()),
             reported_to: BTreeSet::new(),
-            ttb: context.ttb,
+            space: context.space(),
             cycle: context.cycle,
             changed: false,
             locked: filled.locked,
@@ -248,12 +250,12 @@ impl Translations {
     /// Checks an access that an entry allowed.
     pub fn check(&mut self, shadow: &mut Shadow, context: &Context, access: Use) -> Verdict {
         let Context {
-            ttb,
             dacr,
             sctlr,
             descriptors,
             ..
         } = *context;
+        let space = context.space();
         let Use {
             mva,
             kind,
@@ -261,16 +263,17 @@ impl Translations {
             ..
         } = access;
         let entry = self.entry(access.entry);
-        if !entry.changed && entry.ttb == ttb || entry.levels == 0 {
+        if !entry.changed && entry.space == space || entry.levels == 0 {
             return Verdict::Same;
         }
         let mut levels = entry.descriptors.iter();
-        let then = mapping(descriptors, entry.ttb, mva, |_| levels.next().map(|d| d.1));
+        let table = entry.space.table();
+        let then = mapping(descriptors, table, mva, |_| levels.next().map(|d| d.1));
         let Some((now, read)) = newest(shadow, context, mva) else {
             return Verdict::Same;
         };
-        if entry.checked.0 != ttb {
-            entry.checked = (ttb, Vec::new());
+        if entry.checked.0 != space {
+            entry.checked = (space, Vec::new());
             entry.reported_to.clear();
         }
         for (pa, _) in read.into_iter().flatten() {
@@ -281,12 +284,12 @@ impl Translations {
         }
         if let (Some(now), Some(then)) = (now, then)
             && now.pa == access.pa
-            && now.cb == then.cb
+            && now.attributes.cb == then.attributes.cb
             && now.allows(kind, privileged, dacr, sctlr)
         {
-            // The entry may still be right under its other table base. Therefore, every later use is checked, and a
+            // The entry may still be right in its other address space. Therefore, every later use is checked, and a
             // stale use is reported again.
-            entry.changed |= entry.ttb != ttb;
+            entry.changed |= entry.space != space;
             return match gives_less(&now, &then, dacr, sctlr) {
                 false => Verdict::Same,
                 true => Verdict::Less,
@@ -378,7 +381,7 @@ fn gives_less(now: &Mapping, then: &Mapping, dacr: u32, sctlr: u32) -> bool {
     let lost = |kind, privileged| {
         then.allows(kind, privileged, dacr, sctlr) && !now.allows(kind, privileged, dacr, sctlr)
     };
-    let all = [Kind::Read, Kind::Write];
+    let all = [Kind::Read, Kind::Write, Kind::Fetch];
     // The core requests a translation once for each 4 KB, so only a page that is smaller than 4 KB counts as smaller.
     let pieces = now.bytes < then.bytes.min(4096);
     pieces || all.iter().any(|k| lost(*k, true) || lost(*k, false))

@@ -4,7 +4,10 @@
 use crate::addr::Mva;
 use crate::bus::Width;
 use crate::cpu::Exit;
-use crate::tests::core::{COARSE, mapped, steps};
+use crate::model::{ARM926EJS, Core};
+use crate::observe::AddressSpace;
+use crate::tests::bus::TestBus;
+use crate::tests::core::{COARSE, mapped, on, steps};
 
 #[test]
 fn debug_bits_that_are_not_modelled_end_the_run() {
@@ -80,7 +83,7 @@ fn caches_go_round_as_a_decompressor_leaves_them() {
     for mva in lines {
         assert!(cpu.load(mva, Width::Word).is_ok());
     }
-    let cached = lines.map(|mva| cpu.dcache().find(Mva(mva)).is_some());
+    let cached = lines.map(|mva| cpu.data_line(Mva(mva)).is_some());
     assert_eq!(cached, [false, true, true, true, true]);
 }
 
@@ -108,5 +111,22 @@ fn cp15_registers_are_read_as_they_were_written() {
             (found, None),
             "{opc1}, c{crn}, c{crm}, {opc2}"
         );
+    }
+}
+
+/// An ARM926EJ-S with ASIDs. No chip has this combination.
+static WITH_ASIDS: Core = Core {
+    asids: true,
+    ..ARM926EJS
+};
+
+#[test]
+fn the_context_id_names_an_address_space_only_on_a_core_with_asids() {
+    for (core, asid) in [(&ARM926EJS, 0), (&WITH_ASIDS, 0x34)] {
+        let mut cpu = on(core, TestBus::new(0x1_0000));
+        cpu.cp15_write(0, 2, 0, 0, 0x4000);
+        cpu.cp15_write(0, 13, 0, 1, 0x1234);
+        let space = cpu.context(0).space();
+        assert_eq!(space, AddressSpace::new(0x4000, asid));
     }
 }

@@ -4,8 +4,8 @@
 
 use super::rows::{Arm, Every, TwoTlbs};
 use super::{
-    Behaviour, Buffers, Core, Descriptors, Multiplier, Organisation, Replacement, Sctlr, Timing,
-    Version,
+    Behaviour, Buffers, Core, Descriptors, Multiplier, Organisation, Replacement, Sctlr, Tagging,
+    Timing, Version,
 };
 use crate::bus::Bus;
 use crate::cpu::Cpu;
@@ -24,6 +24,7 @@ pub const CORE: Core = Core {
     version: Version::V4,
     // `DDI0151C 4.1`.
     ways: 64,
+    tagging: Tagging::Virtual,
     cache_bytes: (16_384, 16_384),
     replacement: Replacement::FromBase,
     // Write-back, clean operations in c7, lockdown format A.
@@ -32,6 +33,7 @@ pub const CORE: Core = Core {
     uncached_stores_update: true,
     mini_cache: false,
     whole_doubles: false,
+    asids: false,
     descriptors: Descriptors::Arm,
     test_and_clean: false,
     // B (big endian) is refused; the other bits, except the clock mode, read as at reset.
@@ -85,6 +87,7 @@ pub const CORE: Core = Core {
 };
 
 pub(crate) use super::no_instructions::{ENCODINGS, selectors};
+pub(crate) use super::own::no_registers as own_registers;
 
 /// Rows of CP15 (`DDI0151C 2.3`; operations of c7: table 2-16). There is no context ID.
 pub(crate) const fn cp15<B: Bus>() -> &'static Rows<B> {
@@ -269,7 +272,7 @@ mod tests {
             }
         }
         assert_eq!(dirty(&cpu), 0);
-        assert_eq!(cpu.dcache().find(Mva(0x4_0000)), None);
+        assert_eq!(cpu.data_line(Mva(0x4_0000)), None);
     }
 
     /// `DDI0151C 4.5`: an uncached store also updates a line; an uncached load reads the bus.
@@ -284,7 +287,7 @@ mod tests {
             arm(&mut cpu, 0xee08_0f36); // mcr p15, 0, r0, c8, c6, 1
             arm(&mut cpu, 0xe581_2000); // str r2, [r1]
             assert_eq!(cpu.bus.word(0x5_0000), 0x1234);
-            let line = cpu.dcache().find(Mva(0x10_0000)).unwrap();
+            let line = cpu.data_line(Mva(0x10_0000)).unwrap();
             assert_eq!(cpu.dcache().line(line)[0], 0x1234);
             assert_eq!(cpu.dcache().state(line).unwrap().1, 0, "it is not dirty");
             cpu.bus.put(0x5_0000, &[0x77]);

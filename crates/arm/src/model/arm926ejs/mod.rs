@@ -6,8 +6,8 @@
 
 use super::rows::{Arm, Every};
 use super::{
-    Behaviour, Buffers, Core, Descriptors, Multiplier, Organisation, Replacement, Sctlr, Timing,
-    Version,
+    Behaviour, Buffers, Core, Descriptors, Multiplier, Organisation, Replacement, Sctlr, Tagging,
+    Timing, Version,
 };
 use crate::addr::Mva;
 use crate::bus::Bus;
@@ -25,6 +25,7 @@ pub const CORE: Core = Core {
     version: Version::V5J,
     // `DDI0198D 4.1`.
     ways: 4,
+    tagging: Tagging::Virtual,
     cache_bytes: (4096, 131_072),
     replacement: Replacement::Ways,
     // Write-back, clean operations in c7, lockdown format C.
@@ -32,6 +33,7 @@ pub const CORE: Core = Core {
     uncached_stores_update: false,
     mini_cache: false,
     whole_doubles: false,
+    asids: false,
     descriptors: Descriptors::Arm,
     test_and_clean: true,
     // B (big endian) is refused; the other bits read as at reset.
@@ -84,6 +86,7 @@ pub const CORE: Core = Core {
 };
 
 pub(crate) use super::no_instructions::{ENCODINGS, selectors};
+pub(crate) use super::own::no_registers as own_registers;
 
 /// Rows of CP15 (`DDI0198D 2.3`; operations of c7: 2.3.7, table 2-18).
 pub(crate) const fn cp15<B: Bus>() -> &'static Rows<B> {

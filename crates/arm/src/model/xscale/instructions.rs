@@ -52,7 +52,7 @@ fn half(value: u32, upper: bool) -> i64 {
 
 fn execute_product<B: Bus, const WHAT: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
-    if !cpu.cp15.xscale.may_accumulate() {
+    if !cpu.cp15.xscale().may_accumulate() {
         return cpu.refuse(op);
     }
     let (m, s) = (cpu.r[rm(insn)], cpu.r[rd(insn)]);
@@ -61,7 +61,7 @@ fn execute_product<B: Bus, const WHAT: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
         PACKED => half(m, false) * half(s, false) + half(m, true) * half(s, true),
         _ => half(m, bit(insn, 17)) * half(s, bit(insn, 16)),
     };
-    cpu.cp15.xscale.accumulate(product);
+    cpu.cp15.xscale_mut().accumulate(product);
     // On silicon, the next multiplication waits for the multiplier. Here, this instruction takes longer instead.
     let more = match WHAT {
         WHOLE => magnitude(s) - 1,
@@ -81,11 +81,11 @@ fn mar<B: Bus>(insn: u32, core: &Core) -> Op<B> {
 }
 
 fn execute_mar<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
-    if !cpu.cp15.xscale.may_accumulate() {
+    if !cpu.cp15.xscale().may_accumulate() {
         return cpu.refuse(op);
     }
     let value = [cpu.r[rd(op.insn())], cpu.r[rn(op.insn())]];
-    cpu.cp15.xscale.set_accumulator(value);
+    cpu.cp15.xscale_mut().set_accumulator(value);
 }
 
 fn mra<B: Bus>(insn: u32, core: &Core) -> Op<B> {
@@ -93,11 +93,11 @@ fn mra<B: Bus>(insn: u32, core: &Core) -> Op<B> {
 }
 
 fn execute_mra<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
-    if !cpu.cp15.xscale.may_accumulate() {
+    if !cpu.cp15.xscale().may_accumulate() {
         return cpu.refuse(op);
     }
     let (low, high) = (rd(op.insn()), rn(op.insn()));
-    [cpu.r[low], cpu.r[high]] = cpu.cp15.xscale.accumulator();
+    [cpu.r[low], cpu.r[high]] = cpu.cp15.xscale().accumulator();
     // The high word is available one cycle later.
     cpu.pend(Interlock::after(1 << low | 1 << high | 1 << (high + 16)));
 }
@@ -223,7 +223,7 @@ mod tests {
             (op.exec)(&mut cpu, op);
             let wanted = (sum << 88 >> 88) as i64;
             assert_eq!(
-                cpu.cp15.xscale.accumulator(),
+                cpu.cp15.xscale().accumulator(),
                 [wanted as u32, (wanted >> 32) as u32],
                 "{insn:#x} of {m:#x}, {s:#x}"
             );

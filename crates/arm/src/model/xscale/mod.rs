@@ -3,14 +3,14 @@
 //! each side, descriptors with an X bit. Each set of a cache has a round-robin pointer. Manuals: IXP42X Developer's
 //! Manual 252480-006 ("IXP42X"); the core's own manual, January 2004 ("XSC").
 
-mod branches;
 mod instructions;
 mod registers;
 
+use super::own::Own;
 use super::rows::{Every, TwoTlbs};
 use super::{
-    Behaviour, Buffers, Core, Descriptors, Multiplier, Organisation, Replacement, Sctlr, Timing,
-    Version,
+    Behaviour, Buffers, Core, Descriptors, Multiplier, Organisation, Replacement, Sctlr, Tagging,
+    Timing, Version,
 };
 use crate::addr::Mva;
 use crate::bus::Bus;
@@ -26,6 +26,7 @@ pub const CORE: Core = Core {
     version: Version::V5E,
     // IXP42X p. 52, 61.
     ways: 32,
+    tagging: Tagging::Virtual,
     cache_bytes: (32_768, 32_768),
     replacement: Replacement::Sets,
     // Write-back, lines are locked one by one.
@@ -34,6 +35,7 @@ pub const CORE: Core = Core {
     mini_cache: true,
     // IXP42X p. 194 ("must be aligned on an 8-byte boundary"), XSC 2.2.4 (recalled: an alignment exception).
     whole_doubles: true,
+    asids: false,
     descriptors: Descriptors::Extended,
     test_and_clean: false,
     // IXP42X 3.5.1. B (big endian) is refused. Z, which enables the branch target buffer, is writable.
@@ -100,6 +102,11 @@ pub const CORE: Core = Core {
 pub(crate) use instructions::{ENCODINGS, selectors};
 pub(crate) use registers::Registers as XScaleRegisters;
 
+/// Registers of its own, as at reset.
+pub(crate) fn own_registers() -> Own {
+    Own::XScale(XScaleRegisters::default())
+}
+
 /// Rows of CP15 (IXP42X 3.5.1) and CP14 (p. 87).
 pub(crate) const fn cp15<B: Bus>() -> &'static Rows<B> {
     const {
@@ -121,7 +128,7 @@ impl<B: Bus> Registers<B> {
     const ROWS: &[Row<B>] = &[
         // c1: auxiliary control.
         Row::at(0, 1, 0, 1)
-            .read(|cpu| cpu.cp15.xscale.auxiliary)
+            .read(|cpu| cpu.cp15.xscale().auxiliary)
             .write(Cpu::write_auxiliary)
             .modelled(0x33),
         // c5: fault status of the last abort, of data or of a fetch.
@@ -131,7 +138,7 @@ impl<B: Bus> Registers<B> {
         // c7: allocate a D-cache line, invalidate the branch target buffer.
         Row::at(0, 7, 2, 5)
             .write(|cpu, value| cpu.maintain(|cpu| cpu.allocate_line(Mva(value & !31)))),
-        Row::at(0, 7, 5, 6).write(|cpu, _| cpu.cp15.xscale.branches.forget()),
+        Row::at(0, 7, 5, 6).write(|cpu, _| cpu.branches.forget()),
         // c9: lock an I-cache line, unlock the I-cache; lock what fills the D-cache, unlock the D-cache.
         Row::at(0, 9, 1, 0).write(|cpu, value| cpu.lock_icache_line(Mva(value))),
         Row::at(0, 9, 1, 1).write(|cpu, _| cpu.memory.icache_victims().unlock()),
@@ -149,45 +156,46 @@ impl<B: Bus> Registers<B> {
         Row::at(0, 10, 8, 1).write(|cpu, _| cpu.unlock_translations(Kind::Read)),
         // c15: coprocessor access.
         Row::at(0, 15, 1, 0)
-            .read(|cpu| cpu.cp15.xscale.access)
-            .write(|cpu, value| cpu.cp15.xscale.access = value & 0x3fff),
+            .read(|cpu| cpu.cp15.xscale().access)
+            .write(|cpu, value| cpu.cp15.xscale_mut().access = value & 0x3fff),
     ];
 
     const CP14: &[Row<B>] = &[
         // Performance monitoring: control, clock counter, interrupts (none), overflow flags, event selection
         // (none), events.
         Row::cp14(0, 1)
-            .read(|cpu| MONITOR_ID | cpu.cp15.xscale.clock.control())
+            .read(|cpu| MONITOR_ID | cpu.cp15.xscale().clock.control())
             .write(|cpu, value| {
-                cpu.cp15.xscale.clock.set_control(cpu.cycles, value);
+                let own = cpu.cp15.xscale_mut();
+                own.clock.set_control(cpu.cycles, value);
                 if value & 2 != 0 {
-                    cpu.cp15.xscale.events = [0; 4];
+                    own.events = [0; 4];
                 }
             }),
         Row::cp14(1, 1)
-            .read(|cpu| cpu.cp15.xscale.clock.read(cpu.cycles))
-            .write(|cpu, value| cpu.cp15.xscale.clock.write(cpu.cycles, value)),
+            .read(|cpu| cpu.cp15.xscale().clock.read(cpu.cycles))
+            .write(|cpu, value| cpu.cp15.xscale_mut().clock.write(cpu.cycles, value)),
         Row::cp14(4, 1).read(|_| 0).write(|_, _| {}).modelled(0),
         Row::cp14(5, 1)
-            .read(|cpu| cpu.cp15.xscale.clock.overflowed(cpu.cycles))
+            .read(|cpu| cpu.cp15.xscale().clock.overflowed(cpu.cycles))
             .write(|cpu, value| {
                 if value & 1 != 0 {
-                    cpu.cp15.xscale.clock.clear_overflow(cpu.cycles);
+                    cpu.cp15.xscale_mut().clock.clear_overflow(cpu.cycles);
                 }
             }),
         Row::cp14(8, 1).read(|_| u32::MAX).write(Cpu::select_events),
         Row::cp14(0, 2)
-            .read(|cpu| cpu.cp15.xscale.events[0])
-            .write(|cpu, value| cpu.cp15.xscale.events[0] = value),
+            .read(|cpu| cpu.cp15.xscale().events[0])
+            .write(|cpu, value| cpu.cp15.xscale_mut().events[0] = value),
         Row::cp14(1, 2)
-            .read(|cpu| cpu.cp15.xscale.events[1])
-            .write(|cpu, value| cpu.cp15.xscale.events[1] = value),
+            .read(|cpu| cpu.cp15.xscale().events[1])
+            .write(|cpu, value| cpu.cp15.xscale_mut().events[1] = value),
         Row::cp14(2, 2)
-            .read(|cpu| cpu.cp15.xscale.events[2])
-            .write(|cpu, value| cpu.cp15.xscale.events[2] = value),
+            .read(|cpu| cpu.cp15.xscale().events[2])
+            .write(|cpu, value| cpu.cp15.xscale_mut().events[2] = value),
         Row::cp14(3, 2)
-            .read(|cpu| cpu.cp15.xscale.events[3])
-            .write(|cpu, value| cpu.cp15.xscale.events[3] = value),
+            .read(|cpu| cpu.cp15.xscale().events[3])
+            .write(|cpu, value| cpu.cp15.xscale_mut().events[3] = value),
         // The clock configuration is fixed. Power mode: 1 waits for an interrupt (XSC 7.3.2; the IXP42X manual reserves
         // both).
         Row::cp14(6, 0).read(|_| 0).write(|_, _| {}).modelled(0),

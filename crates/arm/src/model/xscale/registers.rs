@@ -2,22 +2,18 @@
 //! Registers that XScale has in addition to those of an ARM9, and their operations. "IXP42X" is the IXP42X
 //! Developer's Manual (252480-006), by section; "XSC" is the Intel XScale core's manual (January 2004).
 
-use super::branches::Branches;
 use crate::addr::{Mva, Va};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
 use crate::cpu::cp15::CP14;
 use crate::mmu::{self, Fault, Kind};
-use crate::observe::{Cause, Event, TlbSide};
+use crate::observe::{Event, TlbSide};
 use crate::state::Damaged;
 
 /// Core cycles for which a line allocation waits for all pending memory operations, in addition to the cycles of its
 /// MCR. This is an estimate (E): the loop that cleans the cache takes 8 cycles for each line, including the MCR and an
 /// ADD.
 const ALLOCATION: u64 = 5;
-
-/// Maximum number of lines that can be in a fill at the same time (IXP42X p. 62).
-const FILL_BUFFERS: usize = 4;
 
 /// Mask of the accumulator's bits.
 const ACCUMULATOR: u64 = (1 << 40) - 1;
@@ -38,38 +34,19 @@ pub struct Registers {
     pub(crate) clock: ClockCounter,
     /// Event counters (CP14 c0 to c3,c2,0). They count nothing.
     pub(crate) events: [u32; 4],
-    pub(crate) branches: Branches,
-    /// D-cache lines that PLDs are filling, and the cycles at which the fills end, oldest first.
-    fills: [(u32, u64); FILL_BUFFERS],
 }
 
-crate::state!(Registers: auxiliary, access, accumulator, clock, events, branches, fills);
+crate::state!(Registers: auxiliary, access, accumulator, clock, events);
 
 impl Registers {
-    /// Returns the registers of a core. `predicts` says whether the core has a branch target buffer.
-    pub(crate) fn new(predicts: bool) -> Registers {
-        Registers {
-            branches: Branches::new(predicts),
-            ..Registers::default()
-        }
+    /// Field MD of the auxiliary control register: write policy of the mini data cache.
+    pub(crate) fn mini(&self) -> u8 {
+        (self.auxiliary >> 4 & 3) as u8
     }
 
     /// Latest time in the registers.
     pub(crate) fn latest(&self) -> u64 {
-        let all = self.fills.iter().map(|(_, ready)| *ready);
-        all.max().unwrap_or(0).max(self.clock.since)
-    }
-
-    /// Highest number of a D-cache line that a PLD is filling.
-    pub(crate) fn last_filled(&self) -> usize {
-        let lines = self.fills.iter().map(|(line, _)| *line);
-        lines.max().unwrap_or(0) as usize
-    }
-
-    /// Records that a PLD fills a D-cache line. The fill ends at `ready`.
-    pub(crate) fn expect_line(&mut self, line: u32, ready: u64) {
-        self.fills.rotate_left(1);
-        self.fills[FILL_BUFFERS - 1] = (line, ready);
+        self.clock.since
     }
 
     /// Whether code may use coprocessor 0.
@@ -179,7 +156,7 @@ impl<B: Bus> Cpu<B> {
         if value >> 4 & 3 == 3 {
             self.unmodelled_cp15(0, 1, 0, 1);
         }
-        self.cp15.xscale.auxiliary = value & 0x31;
+        self.cp15.xscale_mut().auxiliary = value & 0x31;
         self.control_changed();
     }
 
@@ -205,33 +182,16 @@ impl<B: Bus> Cpu<B> {
         let Ok(page) = self.translate(mva, Kind::Read, self.memory.privileged()) else {
             return;
         };
-        let there = self.bus.peek(page.pa(mva)).is_some();
-        if !page.has(mmu::CACHE) || !there || self.memory.has_data(mva) {
+        let pa = page.pa(mva);
+        let there = self.bus.peek(pa).is_some();
+        if !page.has(mmu::CACHE) || !there || self.memory.has_data(mva, pa) {
             return;
         }
-        // If all fill buffers are in use, waits for the oldest fill.
-        let (filled, oldest) = self.cp15.xscale.fills[0];
-        let first = self.cycles.max(oldest);
-        if oldest > self.cycles {
-            self.tell_awaited(filled as usize);
-        }
-        self.counters.dcache_fill_cycles += first - self.cycles;
-        self.wait_until(Cause::DataMiss, first);
+        self.wait_for_fill_buffer();
         let Ok((line, ready)) = self.fill_dcache(mva, page) else {
             return;
         };
-        self.cp15.xscale.expect_line(line as u32, ready);
-    }
-
-    /// Waits for a PLD's fill of the line, if it is not complete.
-    pub(crate) fn wait_for_fill(&mut self, line: usize) {
-        for (filled, ready) in self.cp15.xscale.fills {
-            if filled == line as u32 && ready > self.cycles {
-                self.tell_awaited(line);
-                self.counters.dcache_fill_cycles += ready - self.cycles;
-                self.wait_until(Cause::DataMiss, ready);
-            }
-        }
+        self.fills.expect(line as u32, ready);
     }
 
     /// Translates and locks (CP15 c10,c4,0 and c10,c8,0): loads a TLB entry and locks it.

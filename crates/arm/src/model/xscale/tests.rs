@@ -155,7 +155,7 @@ fn write_back_pages_fill_on_reads_and_with_x_on_writes_too() {
         let mut cpu = mapped(xcb);
         cpu.r[4] = 99;
         at(&mut cpu, STORE, PAGE + 4);
-        assert_eq!(cpu.dcache().find(Mva(PAGE)).is_some(), filled, "{xcb:#b}");
+        assert_eq!(cpu.data_line(Mva(PAGE)).is_some(), filled, "{xcb:#b}");
         let dirty = cpu.bus.word(0x5_0004) != 99;
         assert_eq!(dirty, filled, "{xcb:#b}");
         assert_eq!(at(&mut cpu, LOAD, PAGE + 4), 99);
@@ -171,7 +171,7 @@ fn the_auxiliary_control_register_says_how_mini_lines_are_written() {
         mcr(&mut cpu, [1, 0, 1], md << 4);
         cpu.r[4] = 77;
         at(&mut cpu, STORE, PAGE);
-        assert_eq!(cpu.dcache().find(Mva(PAGE)).is_some(), filled, "MD {md}");
+        assert_eq!(cpu.data_line(Mva(PAGE)).is_some(), filled, "MD {md}");
         at(&mut cpu, LOAD, PAGE + 32);
         at(&mut cpu, STORE, PAGE + 32);
         assert_eq!(cpu.bus.word(0x5_0020) == 77, through, "MD {md}");
@@ -194,17 +194,14 @@ fn a_new_policy_of_mini_lines_holds_for_one_that_was_just_written() {
 fn the_mini_cache_holds_the_two_lines_of_a_set_filled_last() {
     let mut cpu = mapped(0b110);
     let line = |n: u32| Mva(PAGE + 1024 * n);
-    let held = |cpu: &Cpu<TestBus>| [0, 1, 2, 3].map(|n| cpu.dcache().find(line(n)).is_some());
+    let held = |cpu: &Cpu<TestBus>| [0, 1, 2, 3].map(|n| cpu.data_line(line(n)).is_some());
     for n in 0..4 {
         at(&mut cpu, LOAD, PAGE + 1024 * n);
     }
     assert_eq!(held(&cpu), [false, false, true, true]);
     at(&mut cpu, LOAD, PAGE);
     assert_eq!(held(&cpu), [true, false, false, true]);
-    assert!(
-        cpu.dcache().find(Mva(PAGE)) >= Some(1024),
-        "beside the other"
-    );
+    assert!(cpu.data_line(Mva(PAGE)) >= Some(1024), "beside the other");
     mcr(&mut cpu, [7, 6, 1], PAGE);
     assert_eq!(held(&cpu), [false, false, false, true]);
     mcr(&mut cpu, [7, 6, 0], 0);
@@ -217,7 +214,7 @@ fn a_set_goes_round_from_its_last_way_by_itself() {
     let mut way = |line: u32| {
         let va = 0x8_0000 + 32 * line;
         at(&mut cpu, LOAD, va);
-        cpu.dcache().find(Mva(va)).unwrap()
+        cpu.data_line(Mva(va)).unwrap()
     };
     assert_eq!([0, 32, 64, 1].map(&mut way), [31, 0, 1, 63]);
 }
@@ -232,8 +229,7 @@ fn allocating_every_line_of_a_window_cleans_the_cache_and_reads_nothing() {
             victims,
             ..cpu.config().clone()
         };
-        *cpu.dcache_mut() =
-            crate::dcache::DCache::new(config.dcache, CORE.replacement, victims, 0).with_mini(true);
+        *cpu.dcache_mut() = crate::dcache::DCache::new(&config);
         for round in 0..4_u32 {
             for n in 0..40 {
                 cpu.r[4] = 100 * (round + 1) + n;
@@ -287,7 +283,7 @@ fn up_to_28_lines_of_a_set_are_locked_and_stay() {
     arm(&mut cpu, 0xee19_0f12); // mrc p15, 0, r0, c9, c2, 0
     assert_eq!(cpu.r[0], 1);
     mcr(&mut cpu, [9, 2, 0], 0);
-    let way = |cpu: &Cpu<TestBus>, n| cpu.dcache().find(Mva(0x8_0000 + 1024 * n));
+    let way = |cpu: &Cpu<TestBus>, n| cpu.data_line(Mva(0x8_0000 + 1024 * n));
     assert_eq!(
         [0, 1, 27].map(|n| way(&cpu, n)),
         [Some(0), Some(1), Some(27)]
@@ -310,12 +306,12 @@ fn up_to_28_lines_of_a_set_are_locked_and_stay() {
 fn instructions_are_locked_line_by_line() {
     let mut cpu = mapped(0b011);
     mcr(&mut cpu, [9, 1, 0], 0x7_0000);
-    assert_eq!(cpu.icache().find(Mva(0x7_0000)), Some(0));
+    assert_eq!(cpu.instruction_line(Mva(0x7_0000)), Some(0));
     mcr(&mut cpu, [7, 5, 0], 0);
-    assert_eq!(cpu.icache().find(Mva(0x7_0000)), Some(0));
+    assert_eq!(cpu.instruction_line(Mva(0x7_0000)), Some(0));
     mcr(&mut cpu, [9, 1, 1], 0);
     mcr(&mut cpu, [7, 5, 0], 0);
-    assert_eq!(cpu.icache().find(Mva(0x7_0000)), None);
+    assert_eq!(cpu.instruction_line(Mva(0x7_0000)), None);
 }
 
 /// `IXP42X 3.1.3.3, 3.1.3.4`.
@@ -383,7 +379,7 @@ fn every_descriptor_but_that_of_an_old_small_page_has_an_x() {
         at(&mut cpu, LOAD, va);
         let tlb = cpu.mmu_mut().tlb(Kind::Read);
         let entry = tlb.entry(tlb.find(Mva(va)).unwrap());
-        (entry.cb, entry.size())
+        (entry.attributes.cb, entry.size())
     };
     let (coarse, fine) = (COARSE | 1, FINE | 3);
     assert_eq!(x(0x60_0000, 0x1c0e, 0), (7, 1 << 20));

@@ -53,7 +53,7 @@ fn stores_that_miss_fill_nothing() {
     // DDI0198D 4.2 (read): allocation on read misses only.
     let mut warm = board();
     assert_eq!(warm.each(&[0xe581_4000], COLD), [1]); // str r4, [r1]
-    assert!(warm.cpu.dcache().find(Mva(COLD)).is_none());
+    assert!(warm.cpu.data_line(Mva(COLD)).is_none());
 }
 
 /// Returns a core whose next fill at [`COLD`] evicts a line with these dirty halves.

@@ -90,7 +90,7 @@ impl Warm {
         // A fill draws a random victim, which may be one of these lines.
         let data = (0..LOW).chain(DATA - 0x20..DATA + 0x140);
         let data: Vec<u32> = data.chain(CODE..CODE + 0x20).step_by(32).collect();
-        while data.iter().any(|at| cpu.dcache().find(Mva(*at)).is_none()) {
+        while data.iter().any(|at| cpu.data_line(Mva(*at)).is_none()) {
             for at in &data {
                 assert!(cpu.load(*at, Width::Word).is_ok());
             }
@@ -137,7 +137,10 @@ impl Warm {
         self.cpu.cp15_write(0, 7, 5, 0, 0);
         let lines = (0..LOW).chain(CODE..CODE + bytes).step_by(32);
         let lines: Vec<Mva> = lines.map(Mva).collect();
-        while lines.iter().any(|at| self.cpu.icache().find(*at).is_none()) {
+        while lines
+            .iter()
+            .any(|at| self.cpu.instruction_line(*at).is_none())
+        {
             for at in &lines {
                 assert_eq!(self.cpu.prefetch_icache_line(*at), Ok(()));
             }

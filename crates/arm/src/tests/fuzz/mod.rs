@@ -28,7 +28,7 @@ mod code;
 mod cutter;
 mod generate;
 mod program;
-mod random;
+pub(crate) mod random;
 mod reduce;
 mod reference;
 mod run;
@@ -39,7 +39,7 @@ mod stores;
 mod transactions;
 mod xscale;
 
-use crate::model::{ARM926EJS, Core, FROM_BASE, SPLIT};
+use crate::model::{ARM926EJS, Core, FROM_BASE, PHYSICAL, SPLIT};
 use program::Program;
 use search::search;
 use setup::SMALL_920T;
@@ -48,12 +48,13 @@ use setup::SMALL_920T;
 const SEEDS: u64 = 1000;
 
 /// Cores on which programs may run.
-const CORES: [(&str, &Core); 5] = [
+const CORES: [(&str, &Core); 6] = [
     ("arm926ej-s", &ARM926EJS),
     ("arm920t", &SMALL_920T),
     ("xscale", &xscale::SMALL),
     ("split", &SPLIT),
     ("from-base", &FROM_BASE),
+    ("physical", &PHYSICAL),
 ];
 
 #[test]
@@ -73,6 +74,13 @@ fn random_programs_run_alike_where_caches_and_tlbs_go_round_from_a_base() {
     let (failed, tally) = search(&FROM_BASE, 0, SEEDS / 10, None);
     assert!(tally["walk"] > 1000);
     assert!(failed.is_none(), "seed {}", failed.unwrap().0);
+}
+
+#[test]
+fn random_programs_run_alike_with_physical_tags() {
+    let (failed, tally) = search(&PHYSICAL, 0, SEEDS / 5, None);
+    assert!(tally["walk"] > 1000);
+    assert!(failed.is_none(), "{failed:#?}");
 }
 
 #[test]

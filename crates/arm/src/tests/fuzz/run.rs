@@ -10,9 +10,8 @@ use super::setup::{config, ram};
 use super::steps::{Before, Follower, Plain};
 use crate::bus::Bus;
 use crate::counters::Counters;
-use crate::cpu::{Cpu, Exit, Interlock};
-use crate::model::Core;
-use crate::model::XScaleRegisters;
+use crate::cpu::{Branches, Cpu, Exit, Fills, Interlock};
+use crate::model::{Core, Own, Tagging};
 use crate::psr::Banks;
 use crate::state::State;
 
@@ -29,7 +28,9 @@ pub struct View {
     interlock: Interlock,
     waiting: bool,
     cp15: [u32; 7],
-    xscale: XScaleRegisters,
+    own: Own,
+    branches: Branches,
+    fills: Fills,
     counters: Counters,
 }
 
@@ -44,7 +45,9 @@ pub fn view<B: Bus>(cpu: &Cpu<B>) -> View {
         interlock: cpu.pending(),
         waiting: cpu.is_waiting(),
         cp15: [c.sctlr, c.ttb, c.dacr, c.dfsr, c.ifsr, c.far, c.pid],
-        xscale: c.xscale.clone(),
+        own: c.own.clone(),
+        branches: cpu.branches.clone(),
+        fills: cpu.fills.clone(),
         counters: cpu.counters,
     }
 }
@@ -165,9 +168,10 @@ impl Pair {
         self.plain.bus.seen.clear();
         let before = Before::new(&self.plain);
         let exit = self.plain.step();
-        let checked = match self.plain.config().core.tlbs {
-            [_] => self.follower.step(&before, &self.plain),
-            // The reference models only a unified TLB.
+        let core = self.plain.config().core;
+        let checked = match (core.tlbs, core.tagging) {
+            ([_], Tagging::Virtual) => self.follower.step(&before, &self.plain),
+            // The reference models only a unified TLB, and operations by address that do not translate.
             _ => Ok(()),
         };
         let at = |text| {
@@ -260,7 +264,10 @@ pub fn run(core: &'static Core, program: &Program, tally: &mut Tally) -> Result<
             ("uncached fetch", cpu.counters.uncached_fetches),
             (
                 "sum of products",
-                u64::from(cpu.cp15.xscale.accumulator() != [0; 2]),
+                match &cpu.cp15.own {
+                    Own::XScale(own) => u64::from(own.accumulator() != [0; 2]),
+                    Own::None => 0,
+                },
             ),
         ];
         for (name, count) in ends.into_iter().chain(pair.follower.tally) {

@@ -140,7 +140,7 @@ impl Bench {
             va,
             pa: pa + va % 1024,
             kind,
-            hits: self.cpu.dcache().find(Mva(va)).is_some(),
+            hits: self.cpu.data_line(Mva(va)).is_some(),
         })
     }
 

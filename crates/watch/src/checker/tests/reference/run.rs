@@ -101,7 +101,7 @@ fn author(writer: &Writer) -> Author {
         pc,
         mva,
         pid,
-        ttb,
+        space,
         ..
     } = *writer;
     Author {
@@ -109,7 +109,7 @@ fn author(writer: &Writer) -> Author {
         pc,
         mva,
         pid,
-        ttb,
+        ttb: space.table(),
         route,
     }
 }

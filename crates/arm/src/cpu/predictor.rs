@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! XScale's branch target buffer (IXP42X 3.3; XSC 5). It holds 128 branches, indexed by address bits 8:2. Each branch
-//! has two bits of history. A new entry starts as weakly taken (R: recollection of the manual).
+//! The branch target buffer of XScale (IXP42X 3.3; XSC 5; `model/xscale` has the names of the manuals). It holds 128
+//! branches, indexed by address bits 8:2. Each branch has two bits of history. A new entry starts as weakly taken (R:
+//! recollection of the manual).
 
 use core::mem::offset_of;
 

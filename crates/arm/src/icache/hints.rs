@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Hints: the locations of the operations of lines. A lookup checks the hints first. Hints have no effect on the model.
+//!
+//! The key of a line is its MVA. A matching hint is then always right, because a line that leaves takes its hint along.
+//! In a physically tagged cache, lines have several MVAs, and a mapping may change while its lines stay. The key is
+//! therefore the physical address, with the colour of the line's set in bits 3:2. The fetch that knows the translation
+//! of its page knows the distance of the keys from the MVAs ([`ICache::key_distance`]). A page of 1 KB may have an
+//! offset in its 4 KB that differs from the offset of its memory. Its fetches use no hints, and its lines have none.
+
+use super::{ICache, VALID};
+use crate::addr::{Mva, Pa};
+use crate::bus::Bus;
+use crate::config::CacheGeometry;
+use crate::tag::Tagging;
+
+/// A hint holds three fields, from bit 0 up: the key of the line, the generation, and the slot of the line's operations.
+/// The low bits of the key hold the valid bit and the state, A32 or Thumb, to which the slot belongs.
+pub(super) type Hint = u64;
+/// Unit of the generation field.
+const GENERATION: Hint = 1 << 32;
+/// Unit of the slot field.
+pub(super) const SLOT: Hint = 1 << 48;
+
+/// Number of hints. The key selects the hint. Keys at a distance of this many lines share a hint.
+pub(super) const HINTS: usize = 2048;
+
+/// Bit of a hint for Thumb operations.
+const THUMB: u32 = 2;
+/// Position of the colour in a key.
+const COLOUR_SHIFT: u32 = 2;
+/// Bit that no key has.
+const NO_KEY: u32 = 1 << 4;
+
+/// The parts of a set's number, in a physically tagged cache. In a virtually tagged cache, both masks are zero.
+#[derive(Clone, Copy)]
+pub(super) struct SetNumbers {
+    /// Mask of the part that is in the offset of a page of 4 KB.
+    offset: usize,
+    /// Mask of the part above, shifted down: the colour.
+    colour: u32,
+}
+
+/// Number of bits of a set's number that are in the offset of a page of 4 KB.
+const OFFSET_BITS: u32 = 7;
+
+impl SetNumbers {
+    /// The parts in a cache of this geometry.
+    pub fn new(tagging: Tagging, geometry: CacheGeometry) -> SetNumbers {
+        if tagging == Tagging::Virtual {
+            return SetNumbers {
+                offset: 0,
+                colour: 0,
+            };
+        }
+        let last = geometry.sets() - 1;
+        let colour = last >> OFFSET_BITS;
+        assert!(colour < 4, "a key has two bits for the colour");
+        SetNumbers {
+            offset: last as usize & ((1 << OFFSET_BITS) - 1),
+            colour,
+        }
+    }
+
+    /// Colour of a set.
+    #[inline(always)]
+    fn colour(self, set: usize) -> u32 {
+        (set >> OFFSET_BITS) as u32 & self.colour
+    }
+}
+
+impl<B: Bus> ICache<B> {
+    /// Returns the distance from an MVA to its key, for all MVAs of the page of `mva`, which translates to `pa`. It is
+    /// zero with virtual tags.
+    #[inline(always)]
+    pub fn key_distance(&self, mva: Mva, pa: Pa) -> u32 {
+        match self.tagging {
+            Tagging::Virtual => 0,
+            Tagging::Physical if (pa.0 ^ mva.0) & 0xfff != 0 => NO_KEY,
+            Tagging::Physical => {
+                let colour = self.numbers.colour(self.set(mva.0));
+                (pa.0.wrapping_sub(mva.0)).wrapping_add(colour << COLOUR_SHIFT)
+            }
+        }
+    }
+
+    /// Returns the slot of the line that holds `mva`, if it has a hint. `distance` is that of [`ICache::key_distance`].
+    #[inline(always)]
+    pub fn hint(&self, mva: Mva, distance: u32, thumb: bool) -> Option<usize> {
+        let key = (mva.0 & !31).wrapping_add(distance);
+        let hint = self.hints[key as usize / 32 % HINTS];
+        let want = self.hint_of(key | VALID, thumb);
+        (hint ^ want)
+            .is_multiple_of(SLOT)
+            .then_some((hint / SLOT) as usize)
+    }
+
+    /// The hint with this key and slot 0. Bit 0 of the key is set.
+    #[inline(always)]
+    fn hint_of(&self, key: u32, thumb: bool) -> Hint {
+        Hint::from(key | if thumb { THUMB } else { 0 }) | self.generation
+    }
+
+    /// Invalidates all hints.
+    pub(super) fn forget_hints(&mut self) {
+        self.generation = (self.generation + GENERATION) % SLOT;
+        if self.generation == 0 {
+            self.hints.fill(0);
+        }
+    }
+
+    /// Remembers the slot of a line, which has this tag.
+    #[inline(always)]
+    pub(super) fn give_hint(&mut self, line: usize, tag: u32, thumb: bool, slot: u16) {
+        let set = line >> self.way_shift;
+        if (set ^ (tag as usize / 32)) & self.numbers.offset != 0 {
+            return;
+        }
+        let key = tag | self.numbers.colour(set) << COLOUR_SHIFT;
+        let hint = self.hint_of(key, thumb) | (Hint::from(slot) * SLOT);
+        self.hints[tag as usize / 32 % HINTS] = hint;
+    }
+}
