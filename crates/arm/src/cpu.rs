@@ -7,8 +7,9 @@ use crate::counters::Counters;
 use crate::cpu::cp15::{Cp15, Rows};
 use crate::cpu::engine::Slot;
 use crate::cpu::exception::Exception;
+use crate::cpu::monitor::Monitor;
 use crate::fcse::{Fcse, Relocation};
-use crate::isa::{DecodeTable, Op};
+use crate::isa::{DecodeTable, Op, Version};
 use crate::memory::MemoryPath;
 use crate::memory::fetch::{FetchState, NO_LINE};
 use crate::mmu::Fault;
@@ -39,6 +40,11 @@ pub enum Exit {
     UnmodelledCp15 {
         /// Operands of the MCR or MRC, one byte each: `opc1` in the top byte, then `CRn`, `CRm`, `opc2`.
         operation: u32,
+    },
+    /// The instruction before `pc` asked for something that the model does not cover.
+    UnmodelledCase {
+        /// What it asked for, for a sentence.
+        what: &'static str,
     },
 }
 
@@ -86,6 +92,12 @@ pub struct Cpu<B: Bus> {
     exit: Option<Exit>,
     /// Instruction count at the last prefetch abort, and number of prefetch aborts at this count.
     abort_chain: (u64, u32),
+
+    // ARMv6: cpu/monitor.rs, cpu/exception.rs.
+    /// The exclusive monitor.
+    pub(crate) monitor: Monitor,
+    /// Whether an imprecise abort waits until CPSR.A is clear.
+    pub(crate) imprecise_abort: bool,
 
     // Counters: counters.rs.
     /// Event counts and cycle sums. Only power-on clears them.
@@ -150,7 +162,7 @@ impl<B: Bus> Cpu<B> {
             r: [0; 16],
             pc: 0,
             flags: 0,
-            control: psr::I | psr::F | 0x13,
+            control: psr::I | psr::F | 0x13 | config.core.version.reset_bits(),
             banks: Banks::default(),
             cycles: 0,
             horizon: 0,
@@ -161,6 +173,8 @@ impl<B: Bus> Cpu<B> {
             signals: Signals::default(),
             exit: None,
             abort_chain: (0, 0),
+            monitor: Monitor::default(),
+            imprecise_abort: false,
             cp15: Cp15::new(&config),
             memory: MemoryPath::new(&config, undecoded),
             decode: DecodeTable::new(config.core),
@@ -182,6 +196,11 @@ impl<B: Bus> Cpu<B> {
     #[inline(always)]
     pub(crate) fn behaviour(&self) -> &'static Behaviour {
         &self.config.core.behaviour
+    }
+
+    /// Whether the architecture is ARMv6.
+    pub(crate) fn is_v6(&self) -> bool {
+        self.config.core.version >= Version::V6
     }
 
     /// Runs until `limit` (core cycles since power-on), or until an [`Exit`] ends the run.
@@ -217,6 +236,8 @@ impl<B: Bus> Cpu<B> {
             self.take_exception(Exception::Fiq);
         } else if signals.irq && self.control & psr::I == 0 {
             self.take_exception(Exception::Irq);
+        } else if self.imprecise_abort && self.control & psr::A == 0 {
+            self.take_imprecise_abort();
         }
         self.horizon = limit.min(self.bus.next_event());
         // While an instruction executes, the second instruction after it is fetched. After a PID write, instructions in
@@ -277,7 +298,8 @@ impl<B: Bus> Cpu<B> {
         let irq = self.signals.irq && self.control & psr::I == 0;
         let fiq = self.signals.fiq && self.control & psr::F == 0;
         let thumb = self.control & psr::T != 0;
-        if irq || fiq || thumb != self.fetch.thumb() {
+        let abort = self.imprecise_abort && self.control & psr::A == 0;
+        if irq || fiq || abort || thumb != self.fetch.thumb() {
             self.horizon = 0;
             self.fetch.leave_line();
         }
@@ -376,6 +398,13 @@ impl<B: Bus> Cpu<B> {
         self.wait_and_execute(op);
     }
 
+    /// Ends the run, because the current instruction asks for something that the model does not cover.
+    #[cold]
+    pub(crate) fn refuse_case(&mut self, what: &'static str) {
+        self.exit = Some(Exit::UnmodelledCase { what });
+        self.horizon = 0;
+    }
+
     /// Takes the prefetch abort of an instruction whose fetch ended the loop.
     fn prefetch_abort(&mut self, fault: Fault) {
         // The core leaves the current line, even if that line also holds the vector.
@@ -436,6 +465,7 @@ pub mod engine;
 mod events;
 pub(crate) mod exception;
 mod interlock;
+mod monitor;
 mod state;
 #[cfg(test)]
 mod tests;

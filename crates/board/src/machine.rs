@@ -135,6 +135,7 @@ impl<B: BoardBus> Machine<B> {
                 Exit::Asleep => Stop::Asleep,
                 Exit::ExceptionLoop => Stop::ExceptionLoop,
                 Exit::UnmodelledCp15 { operation } => Stop::UnmodelledCp15 { operation },
+                Exit::UnmodelledCase { what } => Stop::UnmodelledCase { what },
             };
             if stop.is_final() {
                 self.ended = Some(stop.clone());

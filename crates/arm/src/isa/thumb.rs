@@ -7,7 +7,9 @@ use super::branch::{bkpt, bx, swi};
 use super::data_processing::data;
 use super::load_store::{pending_load, transfer};
 use super::load_store_extra::extra;
+use super::media::{extend, reverse};
 use super::multiply::mul;
+use super::system::{cps, setend};
 use super::{Op, rd};
 use crate::bus::{Bus, Width};
 use crate::cpu::Cpu;
@@ -67,6 +69,15 @@ rows! {
     ("ADD", V4, "10101dddiiiiiiii", add_sp, "add {d}, sp, {w}");
     ("ADD", V4, "101100000iiiiiii", move_sp::<B, 4>, "add sp, {w}");
     ("SUB", V4, "101100001iiiiiii", move_sp::<B, 2>, "sub sp, {w}");
+    ("SXTH", V6, "1011001000mmmddd", two_lows::<B, 0x06bf_0070>, "sxth {d}, {m}");
+    ("SXTB", V6, "1011001001mmmddd", two_lows::<B, 0x06af_0070>, "sxtb {d}, {m}");
+    ("UXTH", V6, "1011001010mmmddd", two_lows::<B, 0x06ff_0070>, "uxth {d}, {m}");
+    ("UXTB", V6, "1011001011mmmddd", two_lows::<B, 0x06ef_0070>, "uxtb {d}, {m}");
+    ("SETEND", V6, "101101100101E000", setend_thumb, "setend {E}");
+    ("CPS", V6, "10110110011u0aif", cps_thumb, "cps{u}");
+    ("REV", V6, "1011101000mmmddd", two_lows::<B, 0x06bf_0f30>, "rev {d}, {m}");
+    ("REV16", V6, "1011101001mmmddd", two_lows::<B, 0x06bf_0fb0>, "rev16 {d}, {m}");
+    ("REVSH", V6, "1011101011mmmddd", two_lows::<B, 0x06ff_0fb0>, "revsh {d}, {m}");
     ("PUSH", V4, "1011010Lrrrrrrrr", push, "push {L}");
     ("POP", V4, "1011110Prrrrrrrr", pop, "pop {L}");
     ("BKPT", V5, "10111110iiiiiiii", bkpt_thumb, "bkpt {k}");
@@ -271,6 +282,29 @@ fn move_sp<B: Bus, const OP: u32>(half: u32, core: &Core) -> Op<B> {
         AL | CONSTANT | OP << 21 | 13 << 16 | 13 << 12 | words(half & 0x7f),
         core,
     )
+}
+
+/// The A32 instruction `INSN` of ARMv6, with a destination and one operand.
+fn two_lows<B: Bus, const INSN: u32>(half: u32, core: &Core) -> Op<B> {
+    let insn = AL | INSN | low(half, 0) << 12 | low(half, 3);
+    match INSN {
+        0x06bf_0070 => extend::<B, 3>(insn, core),
+        0x06af_0070 => extend::<B, 2>(insn, core),
+        0x06ff_0070 => extend::<B, 7>(insn, core),
+        0x06ef_0070 => extend::<B, 6>(insn, core),
+        0x06bf_0f30 => reverse::<B, 0>(insn, core),
+        0x06bf_0fb0 => reverse::<B, 1>(insn, core),
+        _ => reverse::<B, 2>(insn, core),
+    }
+}
+
+fn setend_thumb<B: Bus>(half: u32, core: &Core) -> Op<B> {
+    setend(0xf101_0000 | (half >> 3 & 1) << 9, core)
+}
+
+fn cps_thumb<B: Bus>(half: u32, core: &Core) -> Op<B> {
+    let disable = half >> 4 & 1;
+    cps(0xf108_0000 | disable << 18 | (half & 7) << 6, core)
 }
 
 fn push<B: Bus>(half: u32, core: &Core) -> Op<B> {

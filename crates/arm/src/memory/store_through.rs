@@ -4,7 +4,7 @@
 use crate::addr::Mva;
 use crate::bus::{Bus, Width};
 use crate::cpu::{Access, Cpu};
-use crate::mmu::{self, Resolved};
+use crate::mmu::{self, Kind, Resolved};
 use crate::observe::Cause;
 
 impl<B: Bus> Cpu<B> {
@@ -48,7 +48,10 @@ impl<B: Bus> Cpu<B> {
         self.wait_until(own, done);
         self.counters.write_wait_cycles += done - before;
         self.bus_used();
-        answer.map_err(|_| self.data_abort(self.memory.mmu.external_abort(page), mva))
+        answer.map_err(|_| {
+            let fault = self.memory.mmu.external_abort(page);
+            self.data_abort_of(Kind::Write, fault, mva)
+        })
     }
 
     /// Whether all accesses are nonsequential, as on the ARM920T while its D-cache is off (S3C2410A p. 4-6).
