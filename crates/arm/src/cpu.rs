@@ -7,7 +7,6 @@ use crate::counters::Counters;
 use crate::cpu::cp15::{Cp15, Rows};
 use crate::cpu::engine::Slot;
 use crate::cpu::exception::Exception;
-use crate::cpu::monitor::Monitor;
 use crate::fcse::{Fcse, Relocation};
 use crate::isa::{DecodeTable, Op, Version};
 use crate::memory::MemoryPath;
@@ -473,3 +472,4 @@ mod time;
 mod without_shortcuts;
 
 pub(crate) use interlock::Interlock;
+pub(crate) use monitor::Monitor;

@@ -144,7 +144,11 @@ impl<B: Bus> Cpu<B> {
         let mva = self.data_mva(va);
         let privileged = self.memory.mmu.privileged();
         if width == Width::Word && va & 3 != 0 && self.cp15.words_are_aligned() {
-            return Err(self.data_abort_of(Kind::Write, Fault::ALIGNMENT, mva));
+            return Err(self.data_abort(Fault::ALIGNMENT, mva));
+        }
+        if self.is_v6() {
+            // The fault counts as that of a read if a read would have it, too.
+            self.access(mva, Kind::Read, privileged)?;
         }
         self.access(mva, Kind::Write, privileged)?;
         let old = self.load_slow(mva, width, privileged)?;

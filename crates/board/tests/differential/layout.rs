@@ -5,6 +5,7 @@
 //! and cacheability. All memory that a test could damage is read-only for the test, or outside the addresses that the
 //! generator uses.
 
+use crate::generate::psr;
 use crate::random::Random;
 
 /// Physical memory of both machines.
@@ -42,6 +43,8 @@ pub const SLOT_ARM: u32 = 0x800;
 pub const SLOT_THUMB: u32 = 0x2800;
 /// Thumb slot whose instruction is not word aligned.
 pub const SLOT_THUMB_ODD: u32 = 0x2840;
+/// A32 slot for two instructions of ARMv6.
+pub const SLOT_PAIR: u32 = 0x840;
 /// Size of the slot pages: two have A32 guards, two have Thumb guards.
 pub const SLOTS_BYTES: u32 = 0x4000;
 
@@ -58,6 +61,8 @@ pub struct Setup {
     pub armv5: bool,
     /// Whether the core is an XScale.
     pub xscale: bool,
+    /// Whether the core is ARMv6. SCTLR.U is set then.
+    pub v6: bool,
 }
 
 /// A piece of scratch memory with random contents.
@@ -197,6 +202,12 @@ impl Layout {
         self.setup.mmu && section && self.window(mva).is_none()
     }
 
+    /// Returns whether the memory at `mva` is Device or Strongly Ordered, if it is memory of the tests.
+    pub fn is_device(&self, mva: u32) -> bool {
+        let page = mva.wrapping_sub(self.scratch + PAGES) >> 12;
+        !self.setup.mmu || matches!(page, 5 | 6)
+    }
+
     /// Returns whether the range touches memory that the harness needs.
     pub fn is_harness(&self, mva: u32, len: u32, write: bool) -> bool {
         let hit = |start: u32, bytes: u32| {
@@ -260,10 +271,12 @@ impl Image {
             pid,
             armv5,
             xscale,
+            v6,
         } = layout.setup;
         // The I-cache is on. With the MMU on, D-cache, R bit and high vectors are on, too. The ARM920T keeps its clock
         // mode.
         let (always, clean) = match (armv5, xscale) {
+            _ if v6 => (0x45_0078, 3),
             (_, true) => (0x78, 2),
             (true, _) => (0x5_0078, 0),
             (false, _) => (0xc000_0078, 1),
@@ -290,6 +303,10 @@ impl Image {
             image.page_tables(layout);
         }
         image.slots(done, random);
+        if v6 {
+            image.put(SLOTS_PA + SLOT_PAIR + 8, TAIL);
+            image.put(SLOTS_PA + SLOT_PAIR + 12, done);
+        }
         image.scratch(layout, random);
         image
     }
@@ -403,7 +420,7 @@ impl Image {
             };
             self.put(SLOTS_PA + at, guard);
         }
-        let tail = [0xe51f_f004, done]; // ldr pc, [pc, #-4]
+        let tail = [TAIL, done];
         for (slot, thumb) in [
             (SLOT_ARM + 4, false),
             (SLOT_THUMB + 4, true),
@@ -462,6 +479,9 @@ impl Image {
     }
 }
 
+/// `ldr pc, [pc, #-4]`
+const TAIL: u32 = 0xe51f_f004;
+
 /// Returns the result of test `n` in physical memory.
 pub fn result(ram: &[u8], n: usize) -> [u32; RESULT_WORDS] {
     let at = RESULTS_PA as usize + 4 * n * RESULT_WORDS;
@@ -475,6 +495,8 @@ pub fn result(ram: &[u8], n: usize) -> [u32; RESULT_WORDS] {
 /// Draws a word. Some are addresses to which a load into pc may jump.
 fn scratch_word(layout: &Layout, random: &mut Random) -> u32 {
     match random.below(8) {
+        // Status words, for RFE.
+        7 if layout.setup.v6 => psr(random, true) | u32::from(random.percent(30)) << 5,
         0 => layout.slots + 4 * random.below(0x100),
         1 => layout.slots + 0x2000 + 2 * random.below(0x200) + 1,
         _ => random.word(),

@@ -10,7 +10,7 @@ use super::setup::{config, ram};
 use super::steps::{Before, Follower, Plain};
 use crate::bus::Bus;
 use crate::counters::Counters;
-use crate::cpu::{Cpu, Exit, Interlock};
+use crate::cpu::{Cpu, Exit, Interlock, Monitor};
 use crate::model::Core;
 use crate::model::XScaleRegisters;
 use crate::psr::Banks;
@@ -30,6 +30,7 @@ pub struct View {
     waiting: bool,
     cp15: [u32; 7],
     xscale: XScaleRegisters,
+    monitor: Monitor,
     counters: Counters,
 }
 
@@ -45,6 +46,7 @@ pub fn view<B: Bus>(cpu: &Cpu<B>) -> View {
         waiting: cpu.is_waiting(),
         cp15: [c.sctlr, c.ttb, c.dacr, c.dfsr, c.ifsr, c.far, c.pid],
         xscale: c.xscale.clone(),
+        monitor: cpu.monitor,
         counters: cpu.counters,
     }
 }
@@ -166,8 +168,8 @@ impl Pair {
         let before = Before::new(&self.plain);
         let exit = self.plain.step();
         let checked = match self.plain.config().core.tlbs {
-            [_] => self.follower.step(&before, &self.plain),
-            // The reference models only a unified TLB.
+            [_] if !self.plain.is_v6() => self.follower.step(&before, &self.plain),
+            // The reference models only a unified TLB, and not the instructions of ARMv6.
             _ => Ok(()),
         };
         let at = |text| {
