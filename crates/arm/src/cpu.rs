@@ -98,6 +98,10 @@ pub struct Cpu<B: Bus> {
     /// Whether an imprecise abort waits until CPSR.A is clear.
     pub(crate) imprecise_abort: bool,
 
+    // Undefined instructions: isa/later.rs.
+    /// The first undefined instruction that a later architecture version has: address, with bit 0 as the T bit, and word.
+    pub(crate) first_later: Option<(u32, u32)>,
+
     // Counters: counters.rs.
     /// Event counts and cycle sums. Only power-on clears them.
     pub counters: Counters,
@@ -174,6 +178,7 @@ impl<B: Bus> Cpu<B> {
             abort_chain: (0, 0),
             monitor: Monitor::default(),
             imprecise_abort: false,
+            first_later: None,
             cp15: Cp15::new(&config),
             memory: MemoryPath::new(&config, undecoded),
             decode: DecodeTable::new(config.core),
@@ -297,10 +302,12 @@ impl<B: Bus> Cpu<B> {
         let irq = self.signals.irq && self.control & psr::I == 0;
         let fiq = self.signals.fiq && self.control & psr::F == 0;
         let thumb = self.control & psr::T != 0;
-        let abort = self.imprecise_abort && self.control & psr::A == 0;
-        if irq || fiq || abort || thumb != self.fetch.thumb() {
+        if irq || fiq || thumb != self.fetch.thumb() {
             self.horizon = 0;
             self.fetch.leave_line();
+        }
+        if self.imprecise_abort && self.control & psr::A == 0 {
+            self.horizon = 0;
         }
     }
 

@@ -6,7 +6,8 @@
 //! folder:
 //!
 //! - `data.rs` loads and stores single words, `transfer.rs` several words. `store_through.rs` has the stores that
-//!   bypass the cache, `unaligned.rs` the unaligned and exclusive accesses of ARMv6.
+//!   bypass the cache, `unaligned.rs` swaps, and the unaligned and
+//!   exclusive accesses of ARMv6.
 //! - `fetch.rs` finds the line of the next instruction.
 //! - `maintenance.rs` has the operations on caches and TLBs.
 //! - `debug.rs` and `look.rs` are for debuggers, `events.rs` for observers.

@@ -83,9 +83,8 @@ impl<B: Bus> Cpu<B> {
 
 impl<B: Bus> Cpu<B> {
     /// Makes an imprecise abort pending: an external abort that the bus reported after its instruction. The core takes
-    /// it when CPSR.A is clear, and remembers only one (ARMv6, A2.6.8). Nothing calls this function yet: the write
-    /// buffer does not report the errors of its writes.
-    pub fn pend_imprecise_abort(&mut self) {
+    /// it when CPSR.A is clear, and remembers only one (ARMv6, A2.6.8).
+    pub(crate) fn pend_imprecise_abort(&mut self) {
         self.imprecise_abort = true;
         self.context_changed();
     }

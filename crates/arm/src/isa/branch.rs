@@ -183,12 +183,7 @@ pub(super) fn swi<B: Bus>(insn: u32, _: &Core) -> Op<B> {
 
 /// An instruction that matches no row.
 pub(super) fn undefined<B: Bus>(insn: u32, _: &Core) -> Op<B> {
-    Op::new(
-        |cpu, _| cpu.take_exception(Exception::Undefined),
-        insn,
-        0,
-        RAISES,
-    )
+    Op::new(Cpu::undefined, insn, 0, RAISES)
 }
 
 #[cfg(test)]

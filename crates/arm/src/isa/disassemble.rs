@@ -30,10 +30,7 @@ const SHIFTS: [&str; 4] = ["lsl", "lsr", "asr", "ror"];
 
 /// Disassembles the A32 instruction `insn` at `address`.
 pub fn disassemble(insn: u32, address: u32) -> String {
-    let unconditional = insn >> 28 == 15;
-    let rows = all_a32();
-    let rows = rows.filter(|row| row.pattern.starts_with("1111") == unconditional);
-    match best(rows, insn) {
+    match best(rows_of_state(insn, false), insn) {
         Some(encoding) => Text {
             encoding,
             insn,
@@ -48,7 +45,7 @@ pub fn disassemble(insn: u32, address: u32) -> String {
 /// Disassembles the Thumb instruction `half` at `address`. The halves of BL and BLX print separately.
 pub fn disassemble_thumb(half: u16, address: u32) -> String {
     let insn = u32::from(half);
-    match best(thumb::ENCODINGS.iter(), insn) {
+    match best(rows_of_state(insn, true), insn) {
         Some(encoding) => Text {
             encoding,
             insn,
@@ -60,8 +57,22 @@ pub fn disassemble_thumb(half: u16, address: u32) -> String {
     }
 }
 
+/// The rows of a state that an instruction may match.
+pub(super) fn rows_of_state(insn: u32, thumb: bool) -> Box<dyn Iterator<Item = &'static Encoding>> {
+    let unconditional = insn >> 28 == 15;
+    match thumb {
+        true => Box::new(thumb::ENCODINGS.iter()),
+        false => {
+            Box::new(all_a32().filter(move |row| row.pattern.starts_with("1111") == unconditional))
+        }
+    }
+}
+
 /// The most specific row that matches.
-fn best<'a>(rows: impl Iterator<Item = &'a Encoding>, insn: u32) -> Option<&'a Encoding> {
+pub(super) fn best<'a>(
+    rows: impl Iterator<Item = &'a Encoding>,
+    insn: u32,
+) -> Option<&'a Encoding> {
     rows.filter(|row| {
         let (mask, value) = fixed_bits(row.pattern);
         insn & mask == value
@@ -163,22 +174,6 @@ impl Text<'_> {
     fn compound(&self, letter: u8) -> String {
         let insn = self.insn;
         match letter {
-            b'r' => match self.field(b'r') {
-                0 => REGISTERS[rm(insn)].into(),
-                by => format!("{}, ror #{}", REGISTERS[rm(insn)], 8 * by),
-            },
-            b'v' => self.shifted_to_saturate(),
-            // The field of a signed saturation is one less than the number of bits.
-            b'b' => {
-                let less = u32::from(self.encoding.name.starts_with('S'));
-                format!("#{}", self.field(b'b') + less)
-            }
-            b'e' if self.field(b'x') != 0 => "x".into(),
-            b'q' if self.field(b'x') != 0 => "r".into(),
-            b'e' | b'q' => String::new(),
-            b'u' => self.masks(),
-            b'E' if self.field(b'E') != 0 => "be".into(),
-            b'E' => "le".into(),
             b'I' => format!("#{}", shifter::rotated_constant(insn) as i32),
             b'M' => self.shifted(),
             b'R' => {
@@ -216,6 +211,30 @@ impl Text<'_> {
                 format!("[{}], {{{}}}", REGISTERS[rn(insn)], self.field(b'i'))
             }
             b'y' => self.constant_indexed(self.field(b'i') << 2),
+            _ => self.of_armv6(letter),
+        }
+    }
+
+    /// An operand that only instructions of ARMv6 have.
+    fn of_armv6(&self, letter: u8) -> String {
+        let insn = self.insn;
+        match letter {
+            b'r' => match self.field(b'r') {
+                0 => REGISTERS[rm(insn)].into(),
+                by => format!("{}, ror #{}", REGISTERS[rm(insn)], 8 * by),
+            },
+            b'v' => self.shifted_to_saturate(),
+            // The field of a signed saturation is one less than the number of bits.
+            b'b' => {
+                let less = u32::from(self.encoding.name.starts_with('S'));
+                format!("#{}", self.field(b'b') + less)
+            }
+            b'e' if self.field(b'x') != 0 => "x".into(),
+            b'q' if self.field(b'x') != 0 => "r".into(),
+            b'e' | b'q' => String::new(),
+            b'u' => self.masks(),
+            b'E' if self.field(b'E') != 0 => "be".into(),
+            b'E' => "le".into(),
             _ => unreachable!(
                 "row {} has no operand {}",
                 self.encoding.name,

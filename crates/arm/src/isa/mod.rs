@@ -54,6 +54,7 @@ mod data_processing;
 mod disassemble;
 mod dual;
 mod exclusive;
+mod later;
 mod load_store;
 mod load_store_extra;
 mod media;
@@ -69,7 +70,9 @@ mod thumb;
 pub mod timing;
 
 pub(crate) use block::registers;
+use disassemble::{best, rows_of_state};
 pub use disassemble::{disassemble, disassemble_thumb};
+pub use later::Later;
 pub(crate) use load_store::pending_load;
 pub(crate) use table::DecodeTable;
 

@@ -139,24 +139,6 @@ impl<B: Bus> Cpu<B> {
         self.store_slow(self.data_mva(va), width, value, false, false)
     }
 
-    /// Swaps (SWP). Checks write permission first. The store is not buffered.
-    pub(crate) fn swap(&mut self, va: u32, width: Width, value: u32) -> Access<u32> {
-        let mva = self.data_mva(va);
-        let privileged = self.memory.mmu.privileged();
-        if width == Width::Word && va & 3 != 0 && self.cp15.words_are_aligned() {
-            return Err(self.data_abort(Fault::ALIGNMENT, mva));
-        }
-        if self.is_v6() {
-            // The fault counts as that of a read if a read would have it, too.
-            self.access(mva, Kind::Read, privileged)?;
-        }
-        self.access(mva, Kind::Write, privileged)?;
-        let old = self.load_slow(mva, width, privileged)?;
-        self.store_slow(mva, width, value, privileged, true)?;
-        self.drain_write_buffer();
-        Ok(old)
-    }
-
     /// Translates and checks an access. Enters the data abort if the access is refused.
     pub(super) fn access(&mut self, mva: Mva, kind: Kind, privileged: bool) -> Access<Resolved> {
         match self.translate(mva, kind, privileged) {

@@ -79,5 +79,10 @@ impl<B: Bus> Cpu<B> {
         self.wait_until(Cause::WriteBuffer, drained);
         self.counters.write_wait_cycles += self.cycles - before;
         self.bus_used();
+        // ARMv6 sees that a buffered write failed, as an imprecise abort. The model reports it when the buffer is
+        // drained, because the time at which a write reaches the bus depends on how the run is divided (I).
+        if self.is_v6() && self.memory.biu.take_failure() {
+            self.pend_imprecise_abort();
+        }
     }
 }

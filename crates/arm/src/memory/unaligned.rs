@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Unaligned accesses (A2.7) and exclusive accesses (A2.9) of ARMv6.
+//! Swaps, and unaligned accesses (A2.7) and exclusive accesses (A2.9) of ARMv6.
 //!
 //! An unaligned access is made byte by byte. Before the first byte, the permissions of all bytes are checked, so that a
 //! translation fault on the second page leaves memory as it was (E). The address of the fault is that of the first byte
@@ -73,6 +73,24 @@ impl<B: Bus> Cpu<B> {
     fn is_device(&self, page: Resolved) -> bool {
         let control = self.memory.mmu.control();
         !control.on || control.dcache_on && !page.has(mmu::CACHE)
+    }
+
+    /// Swaps (SWP). Checks write permission first. The store is not buffered.
+    pub(crate) fn swap(&mut self, va: u32, width: Width, value: u32) -> Access<u32> {
+        let mva = self.data_mva(va);
+        let privileged = self.memory.mmu.privileged();
+        if width == Width::Word && va & 3 != 0 && self.cp15.words_are_aligned() {
+            return Err(self.data_abort(Fault::ALIGNMENT, mva));
+        }
+        if self.is_v6() {
+            // The fault counts as that of a read if a read would have it, too.
+            self.access(mva, Kind::Read, privileged)?;
+        }
+        self.access(mva, Kind::Write, privileged)?;
+        let old = self.load_slow(mva, width, privileged)?;
+        self.store_slow(mva, width, value, privileged, true)?;
+        self.drain_write_buffer();
+        Ok(old)
     }
 
     /// Loads words exclusively (LDREX and similar), and tags their address in the monitor.

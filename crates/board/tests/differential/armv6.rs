@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Facts about instructions of ARMv6, and the deviations that concern only them.
 
-use crate::deviations::is_mode;
 use crate::generate::MODES;
+use crate::layout::{Layout, PAGES};
 use crate::model::{Access, View};
 use crate::random::Random;
 
@@ -106,6 +106,17 @@ impl View {
     pub fn is_exclusive(&self) -> bool {
         self.v6 && !self.is_srs() && !self.is_rfe() && self.access().is_some_and(|a| a.special)
     }
+}
+
+/// Returns whether the memory at `mva` is Device or Strongly Ordered, if it is memory of the tests.
+pub fn is_device(layout: &Layout, mva: u32) -> bool {
+    let page = mva.wrapping_sub(layout.scratch + PAGES) >> 12;
+    !layout.setup.mmu || matches!(page, 5 | 6)
+}
+
+/// Returns whether there is a mode with these bits.
+pub fn is_mode(bits: u32) -> bool {
+    matches!(bits & 0x1f, 0x10..=0x13 | 0x17 | 0x1b | 0x1f)
 }
 
 /// Returns whether a status word is one that an exception return may load.

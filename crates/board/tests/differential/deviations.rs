@@ -5,12 +5,13 @@
 //! QEMU differs from the manual of ARMv5 or of the ARM926EJ-S, and the manual decides. Both kinds are counted and
 //! dropped before they run. [`MASKS`] lists results that are compared only in part.
 
-use crate::armv6;
+use crate::armv6::{self, is_mode};
 use crate::compare::breakpoint_of_xscale;
 use crate::coprocessors::{
     accumulator_operands, accumulator_product, debug_coprocessor, system_coprocessor,
 };
 use crate::model::{Access, Jump, View};
+use crate::reserved;
 
 /// Reason for an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +76,11 @@ pub const MASKS: [(&str, &str); 11] = [
 
 /// Entries whose instructions are dropped. The first entry that applies counts.
 pub static ENTRIES: &[Entry] = &[
-    unpredictable("reserved bits", "A4.1, A7.1: SBZ and SBO", reserved_bits),
+    unpredictable(
+        "reserved bits",
+        "A4.1, A7.1: SBZ and SBO",
+        reserved::reserved_bits,
+    ),
     unpredictable("r15 in a shift by register", "A5.1", r15_in_register_shift),
     unpredictable(
         "return without an SPSR",
@@ -227,53 +232,6 @@ pub fn find(view: &View) -> Option<usize> {
     ENTRIES.iter().position(|entry| (entry.applies)(view))
 }
 
-/// Returns the bits that the manual fixes and the decoder ignores, as (mask, value).
-pub fn should_be(view: &View) -> (u32, u32) {
-    if view.thumb {
-        return if view.is(0xff00, 0x4700) {
-            (7, 0)
-        } else {
-            (0, 0)
-        };
-    }
-    if view.insn >> 28 == 15 {
-        let preload = view.is(0x0d70_0000, 0x0550_0000);
-        return if preload { (0xf000, 0xf000) } else { (0, 0) };
-    }
-    if view.is_data_processing() {
-        return match view.bits(24, 21) {
-            8..=11 => (0xf000, 0),
-            13 | 15 => (0xf_0000, 0),
-            _ => (0, 0),
-        };
-    }
-    let row = RESERVED.iter().find(|row| view.is(row.0, row.1));
-    row.map_or((0, 0), |row| (row.2, row.3))
-}
-
-/// Reserved bits outside data processing: mask and value of the instructions, mask and value of the bits.
-const RESERVED: [(u32, u32, u32, u32); 14] = [
-    (0x0fb0_00f0, 0x0100_0000, 0xf_0f0f, 0xf_0000), // MRS
-    (0x0fb0_00f0, 0x0120_0000, 0xff00, 0xf000),     // MSR
-    (0x0fb0_0000, 0x0320_0000, 0xf000, 0xf000),     // MSR, constant
-    (0x0ff0_00d0, 0x0120_0010, 0xf_ff00, 0xf_ff00), // BX, BLX
-    (0x0ff0_00f0, 0x0120_0020, 0xf_ff00, 0xf_ff00), // BXJ
-    (0x0ff0_00f0, 0x0160_0010, 0xf_0f00, 0xf_0f00), // CLZ
-    (0x0f90_00f0, 0x0100_0050, 0xf00, 0),           // QADD to QDSUB
-    (0x0fe0_00f0, 0x0000_0090, 0xf000, 0),          // MUL
-    (0x0ff0_0090, 0x0160_0080, 0xf000, 0),          // SMULxy
-    (0x0ff0_00b0, 0x0120_00a0, 0xf000, 0),          // SMULWy
-    (0x0fb0_00f0, 0x0100_0090, 0xf00, 0),           // SWP
-    (0x0e40_00f0, 0x0000_00b0, 0xf00, 0),           // register offsets of the half-word class
-    (0x0e40_00f0, 0x0000_00d0, 0xf00, 0),
-    (0x0e40_00f0, 0x0000_00f0, 0xf00, 0),
-];
-
-fn reserved_bits(view: &View) -> bool {
-    let (mask, value) = should_be(view);
-    view.insn & mask != value
-}
-
 fn arm(view: &View) -> bool {
     !view.thumb && view.insn >> 28 != 15
 }
@@ -331,11 +289,6 @@ fn r15_in_enhanced(view: &View) -> bool {
         || long && view.field(12) == view.field(16)
         || clz && any_is_15(view, &[12, 0])
         || saturating && any_is_15(view, &[16, 12, 0])
-}
-
-/// Returns whether ARMv5 has a mode with these bits.
-pub fn is_mode(bits: u32) -> bool {
-    matches!(bits & 0x1f, 0x10..=0x13 | 0x17 | 0x1b | 0x1f)
 }
 
 fn status_operands(view: &View) -> bool {
@@ -541,9 +494,10 @@ fn store_of_pc(view: &View) -> bool {
     let Some(access) = view.access().filter(|a| a.write && !view.thumb && !view.v6) else {
         return false;
     };
+    let single = access.width == 4 && view.field(12) == 15 && !is_swap(view);
     if access.multiple {
         view.bit(15)
     } else {
-        access.width == 4 && view.field(12) == 15 && !is_swap(view)
+        single
     }
 }

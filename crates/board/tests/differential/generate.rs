@@ -2,13 +2,16 @@
 //! Generates tests. A test is an instruction and a state in which the instruction has an effect. The instruction comes
 //! from a row of the decode table, or is purely random.
 
-use crate::armv6::{is_status, tidy_cps};
+use crate::armv6::{is_device, is_status, tidy_cps};
+use crate::coprocessors::is_control_write;
 use crate::deviations;
+use crate::draw::draw_instruction;
 use crate::layout::{
     BANK_WORDS, BANKS, Image, Layout, SLOT_ARM, SLOT_PAIR, SLOT_THUMB, SLOT_THUMB_ODD, TEST_WORDS,
 };
 use crate::model::{Access, Jump, View};
 use crate::random::Random;
+use crate::reserved;
 use arm::model::{Core, Version};
 
 /// An instruction with the state before it.
@@ -43,13 +46,20 @@ pub struct Rows {
     registers: &'static [(u32, u32)],
 }
 
+/// A kind of instruction to draw.
 #[derive(Clone, Copy)]
-enum Row {
+pub enum Row {
+    /// An A32 row of the decode table.
     Arm(&'static str),
+    /// A Thumb row of the decode table.
     Thumb(&'static str),
+    /// Any A32 word.
     AnyArm,
+    /// Any Thumb half-word.
     AnyThumb,
+    /// Both halves of BL or BLX.
     Call,
+    /// A read of CP15.
     ControlRead,
     /// Exclusive load and store of a width: bits 22:21.
     Exclusive(u32),
@@ -180,7 +190,7 @@ impl Generator<'_> {
             device: false,
         };
         if matches!(self.rows.rows[row], Row::Arm(_) | Row::Thumb(_)) && random.percent(93) {
-            let (mask, value) = deviations::should_be(&view);
+            let (mask, value) = reserved::should_be(&view);
             view.insn = view.insn & !mask | value;
         }
         self.aim(&mut view, random);
@@ -221,7 +231,7 @@ impl Generator<'_> {
             ];
             view.device = bytes
                 .iter()
-                .any(|va| self.layout.is_device(self.layout.mva(*va)));
+                .any(|va| is_device(self.layout, self.layout.mva(*va)));
         }
     }
 
@@ -480,87 +490,4 @@ impl Generator<'_> {
 }
 
 /// Thumb `mov r8, r8`.
-const NOP: u32 = 0x46c0;
-
-/// Returns whether privileged code writes to CP15, or reads a register that is not in the list.
-fn is_control_write(view: &View, registers: &[(u32, u32)]) -> bool {
-    let p15 = !view.thumb && view.insn >> 28 != 15 && view.is(0x0f00_0f10, 0x0e00_0f10);
-    let listed = registers.iter().any(|&(crn, opc2)| {
-        view.is(0x00f0_0000, 0x0010_0000) && view.is(0x000f_00ef, crn << 16 | opc2 << 5)
-    });
-    p15 && !view.user() && !listed
-}
-
-/// Draws an instruction: its word, whether it is Thumb, the half-word after it, and the A32 instruction after it.
-fn draw_instruction(
-    row: Row,
-    registers: &[(u32, u32)],
-    random: &mut Random,
-) -> (u32, bool, u16, Option<u32>) {
-    if let Row::Exclusive(size) = row {
-        let registers = random.word();
-        let load = 0x0190_0f9f | size << 21 | registers & 0xf_f000;
-        let base = match random.percent(80) {
-            true => registers & 0xf_0000,
-            false => random.below(15) << 16,
-        };
-        let store = 0xe180_0f90 | size << 21 | base | random.word() & 0xf00f;
-        return (condition(load, random), false, NOP as u16, Some(store));
-    }
-    let (insn, thumb, second) = draw_single(row, registers, random);
-    (insn, thumb, second, None)
-}
-
-fn draw_single(row: Row, registers: &[(u32, u32)], random: &mut Random) -> (u32, bool, u16) {
-    let nop = NOP as u16;
-    match row {
-        Row::Exclusive(_) => unreachable!("drawn above"),
-        Row::Arm(pattern) => (fill(pattern, random), false, nop),
-        Row::Thumb(pattern) => (fill(pattern, random), true, nop),
-        Row::AnyArm => (condition(random.word() & 0x0fff_ffff, random), false, nop),
-        Row::AnyThumb => (random.word() & 0xffff, true, nop),
-        Row::Call => {
-            let first = 0xf000 | random.below(0x800);
-            let suffix = if random.percent(50) { 0xf800 } else { 0xe800 };
-            (first, true, (suffix | random.below(0x800)) as u16)
-        }
-        Row::ControlRead => {
-            let (crn, opc2) = random.pick(registers);
-            let rd = random.below(16) << 12;
-            (
-                condition(0x0e10_0f10 | crn << 16 | rd | opc2 << 5, random),
-                false,
-                nop,
-            )
-        }
-    }
-}
-
-/// Replaces the letters of a pattern with random bits.
-fn fill(pattern: &str, random: &mut Random) -> u32 {
-    let noise = random.word();
-    let insn = pattern.bytes().fold(0, |insn, letter| {
-        let at = noise >> (insn & 1) ^ random.word();
-        insn << 1
-            | match letter {
-                b'0' => 0,
-                b'1' => 1,
-                _ => at & 1,
-            }
-    });
-    if pattern.starts_with("cccc") {
-        condition(insn & 0x0fff_ffff, random)
-    } else {
-        insn
-    }
-}
-
-fn condition(insn: u32, random: &mut Random) -> u32 {
-    let condition = if random.percent(50) {
-        14
-    } else {
-        random.below(15)
-    };
-    let unconditional = random.percent(3) && insn >> 25 & 7 == 7;
-    insn | if unconditional { 15 } else { condition } << 28
-}
+pub const NOP: u32 = 0x46c0;

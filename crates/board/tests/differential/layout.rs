@@ -103,7 +103,8 @@ pub struct Layout {
     pub windows: Vec<Window>,
 }
 
-const PAGES: u32 = 0x1_0000;
+/// Offset of the small pages in scratch memory.
+pub const PAGES: u32 = 0x1_0000;
 const MB: u32 = 1 << 20;
 
 impl Layout {
@@ -200,12 +201,6 @@ impl Layout {
         let offset = mva.wrapping_sub(self.scratch);
         let section = (MB..6 * MB).contains(&offset);
         self.setup.mmu && section && self.window(mva).is_none()
-    }
-
-    /// Returns whether the memory at `mva` is Device or Strongly Ordered, if it is memory of the tests.
-    pub fn is_device(&self, mva: u32) -> bool {
-        let page = mva.wrapping_sub(self.scratch + PAGES) >> 12;
-        !self.setup.mmu || matches!(page, 5 | 6)
     }
 
     /// Returns whether the range touches memory that the harness needs.

@@ -10,12 +10,14 @@ mod armv6;
 mod compare;
 mod coprocessors;
 mod deviations;
+mod draw;
 mod generate;
 mod layout;
 mod machine;
 mod model;
 #[path = "../../../arm/src/tests/fuzz/random.rs"]
 mod random;
+mod reserved;
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;

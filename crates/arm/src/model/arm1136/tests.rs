@@ -5,7 +5,7 @@ use super::{r0p4, r1p3};
 use crate::bus::Width;
 use crate::cpu::{Cpu, Exit};
 use crate::model::{self, ARM926EJS, ARM1136_R0P4, ARM1136_R1P3, Core};
-use crate::psr::{A, E, F, GE, I, Q};
+use crate::psr::{A, E, F, GE, I, Mode, Q};
 use crate::tests::bus::TestBus;
 use crate::tests::core::{HERE, after_on_v6, arm, machine_v6, mapped_on, on, steps};
 
@@ -154,6 +154,22 @@ fn an_unaligned_access_to_device_memory_ends_the_run() {
     cpu.r[1] = 0x101;
     cpu.set_pc(0x2000);
     assert!(matches!(cpu.step(), Some(Exit::UnmodelledCase { .. })));
+}
+
+/// A buffered store that the bus refuses is an imprecise abort at the next barrier.
+#[test]
+fn a_refused_buffered_store_aborts_at_the_barrier() {
+    let mut cpu = mapped_on(&ARM1136_R1P3, TestBus::new(1 << 20), |bus| bus);
+    let (store, dsb) = (0xe581_0000, 0xee07_0f9a);
+    cpu.bus.put(0x2_0000, &[0xf108_0100, store, dsb, dsb]); // cpsie a; str r0, [r1]
+    cpu.bus.read_only_from = 0x8_0000;
+    cpu.r[1] = 0x48_0000;
+    cpu.set_pc(0x2_0000);
+    steps(&mut cpu, 3);
+    assert_eq!((cpu.pc, cpu.imprecise_abort), (0x2_000c, true));
+    steps(&mut cpu, 1);
+    assert_eq!((cpu.mode(), cpu.r[14]), (Mode::Abort, 0x2_0014));
+    assert_eq!((cpu.cp15.dfsr, cpu.imprecise_abort), (0x406, false));
 }
 
 #[test]
