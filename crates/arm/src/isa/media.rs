@@ -160,7 +160,7 @@ fn select<B: Bus>(insn: u32, core: &Core) -> Op<B> {
 fn execute_select<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let ge = cpu.control >> 16;
-    let mask = (0..4).fold(0, |mask, n| mask | (ge >> n & 1) * 0xff << (8 * n));
+    let mask = (0..4).fold(0, |mask, n| mask | ((ge >> n & 1) * 0xff) << (8 * n));
     cpu.r[rd(insn)] = cpu.r[rn(insn)] & mask | cpu.r[rm(insn)] & !mask;
     cpu.pend(Interlock::after_saturation(rd(insn)));
 }

@@ -24,7 +24,9 @@ pub fn word(at: u32, word: u32) -> u32 {
             word & 0xf000_0000 | instruction(choice >> 1) & 0x0fff_ffff
         }
         // A load or store of a word becomes unaligned.
-        _ if word & 0x0fe0_0000 == 0x0580_0000 && choice & 15 == 0 => word | 1 + (choice >> 4 & 1),
+        _ if word & 0x0fe0_0000 == 0x0580_0000 && choice & 15 == 0 => {
+            word | (1 + (choice >> 4 & 1))
+        }
         _ => word,
     }
 }
