@@ -55,7 +55,8 @@ main_va:	.word	0
 sysreg:	.word	0
 started:
 	.word	0
-	/* Clean the D-cache 0: by testing (ARM926EJ-S), 1: by segment and index (ARM920T), 2: by allocation (XScale). */
+	/* Clean the D-cache 0: by testing (ARM926EJ-S), 1: by segment and index (ARM920T), 2: by allocation (XScale),
+	   3: at once (ARM1136). */
 clean_by:
 	.word	0
 	/* For the host: where `done` and `main` are, from `vectors`. */
@@ -203,7 +204,13 @@ record:
 
 	/* r7: the test. */
 next:
-	ldmia	r7, {r0-r4}
+	/* ARMv6: clear the exclusive monitor, by a store to the place of the next record. */
+	ldr	r5, clean_by
+	cmp	r5, #3
+	bne	1f
+	ldr	r5, CELL_OUT
+	.inst	0xe1856f98		@ strex r6, r8, [r5]
+1:	ldmia	r7, {r0-r4}
 	stmia	r2, {r0, r1}
 	mov	r5, #0
 	mcr	p15, 0, r2, c7, c10, 1	@ clean the D line
@@ -299,6 +306,10 @@ main:
 	/* Everything into memory, then reset the board: the end. */
 finish:
 	ldr	r0, clean_by
+	cmp	r0, #3
+	moveq	r0, #0
+	mcreq	p15, 0, r0, c7, c14, 0
+	beq	6f
 	cmp	r0, #1
 	beq	4f
 	bhi	8f

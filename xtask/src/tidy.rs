@@ -29,10 +29,8 @@ const LISTS: [(&str, &str); 5] = [
 ];
 /// Files that may be longer because they have one job, each with its maximum number of lines. When a file becomes
 /// shorter, its limit must be lowered, or the file must leave the list.
-const LONG_FILES: [(&str, usize, &str); 2] = [
-    ("crates/arm/src/isa/thumb.rs", 503, "the rows of Thumb"),
-    ("docs/change/FORMAT.md", 581, "the reference of all files"),
-];
+const LONG_FILES: [(&str, usize, &str); 1] =
+    [("docs/change/FORMAT.md", 581, "the reference of all files")];
 /// Number of lines by which a file of [`LONG_FILES`] may be below its limit.
 const SLACK: usize = 20;
 /// Functions that may be longer, each with the reason.

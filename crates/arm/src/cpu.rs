@@ -8,7 +8,7 @@ use crate::cpu::cp15::{Cp15, Rows};
 use crate::cpu::engine::Slot;
 use crate::cpu::exception::Exception;
 use crate::fcse::{Fcse, Relocation};
-use crate::isa::{DecodeTable, Op};
+use crate::isa::{DecodeTable, Op, Version};
 use crate::memory::MemoryPath;
 use crate::memory::fetch::{FetchState, NO_LINE};
 use crate::mmu::Fault;
@@ -39,6 +39,11 @@ pub enum Exit {
     UnmodelledCp15 {
         /// Operands of the MCR or MRC, one byte each: `opc1` in the top byte, then `CRn`, `CRm`, `opc2`.
         operation: u32,
+    },
+    /// The instruction before `pc` asked for something that the model does not cover.
+    UnmodelledCase {
+        /// What it asked for, for a sentence.
+        what: &'static str,
     },
 }
 
@@ -86,6 +91,16 @@ pub struct Cpu<B: Bus> {
     exit: Option<Exit>,
     /// Instruction count at the last prefetch abort, and number of prefetch aborts at this count.
     abort_chain: (u64, u32),
+
+    // ARMv6: cpu/monitor.rs, cpu/exception.rs.
+    /// The exclusive monitor.
+    pub(crate) monitor: Monitor,
+    /// Whether an imprecise abort waits until CPSR.A is clear.
+    pub(crate) imprecise_abort: bool,
+
+    // Undefined instructions: isa/later.rs.
+    /// The first undefined instruction that a later architecture version has: address, with bit 0 as the T bit, and word.
+    pub(crate) first_later: Option<(u32, u32)>,
 
     // Counters: counters.rs.
     /// Event counts and cycle sums. Only power-on clears them.
@@ -154,7 +169,7 @@ impl<B: Bus> Cpu<B> {
             r: [0; 16],
             pc: 0,
             flags: 0,
-            control: psr::I | psr::F | 0x13,
+            control: psr::I | psr::F | 0x13 | config.core.version.reset_bits(),
             banks: Banks::default(),
             cycles: 0,
             horizon: 0,
@@ -165,6 +180,9 @@ impl<B: Bus> Cpu<B> {
             signals: Signals::default(),
             exit: None,
             abort_chain: (0, 0),
+            monitor: Monitor::default(),
+            imprecise_abort: false,
+            first_later: None,
             cp15: Cp15::new(&config),
             branches: Branches::new(config.core.behaviour.predicts_branches),
             fills: Fills::default(),
@@ -188,6 +206,11 @@ impl<B: Bus> Cpu<B> {
     #[inline(always)]
     pub(crate) fn behaviour(&self) -> &'static Behaviour {
         &self.config.core.behaviour
+    }
+
+    /// Whether the architecture is ARMv6.
+    pub(crate) fn is_v6(&self) -> bool {
+        self.config.core.version >= Version::V6
     }
 
     /// Runs until `limit` (core cycles since power-on), or until an [`Exit`] ends the run.
@@ -223,6 +246,8 @@ impl<B: Bus> Cpu<B> {
             self.take_exception(Exception::Fiq);
         } else if signals.irq && self.control & psr::I == 0 {
             self.take_exception(Exception::Irq);
+        } else if self.imprecise_abort && self.control & psr::A == 0 {
+            self.take_imprecise_abort();
         }
         self.horizon = limit.min(self.bus.next_event());
         // While an instruction executes, the second instruction after it is fetched. After a PID write, instructions in
@@ -286,6 +311,9 @@ impl<B: Bus> Cpu<B> {
         if irq || fiq || thumb != self.fetch.thumb() {
             self.horizon = 0;
             self.fetch.leave_line();
+        }
+        if self.imprecise_abort && self.control & psr::A == 0 {
+            self.horizon = 0;
         }
     }
 
@@ -382,6 +410,13 @@ impl<B: Bus> Cpu<B> {
         self.wait_and_execute(op);
     }
 
+    /// Ends the run, because the current instruction asks for something that the model does not cover.
+    #[cold]
+    pub(crate) fn refuse_case(&mut self, what: &'static str) {
+        self.exit = Some(Exit::UnmodelledCase { what });
+        self.horizon = 0;
+    }
+
     /// Takes the prefetch abort of an instruction whose fetch ended the loop.
     fn prefetch_abort(&mut self, fault: Fault) {
         // The core leaves the current line, even if that line also holds the vector.
@@ -443,6 +478,7 @@ mod events;
 pub(crate) mod exception;
 mod fills;
 mod interlock;
+mod monitor;
 mod predictor;
 mod state;
 #[cfg(test)]
@@ -452,4 +488,5 @@ mod without_shortcuts;
 
 pub(crate) use fills::Fills;
 pub(crate) use interlock::Interlock;
+pub(crate) use monitor::Monitor;
 pub(crate) use predictor::Branches;

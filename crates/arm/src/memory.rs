@@ -6,7 +6,8 @@
 //! folder:
 //!
 //! - `data.rs` loads and stores single words, `transfer.rs` several words. `store_through.rs` has the stores that
-//!   bypass the cache.
+//!   bypass the cache, `unaligned.rs` swaps, and the unaligned and
+//!   exclusive accesses of ARMv6.
 //! - `fetch.rs` finds the line of the next instruction.
 //! - `maintenance.rs` has the operations on caches and TLBs.
 //! - `debug.rs` and `look.rs` are for debuggers, `events.rs` for observers.
@@ -170,6 +171,11 @@ impl<B: Bus> MemoryPath<B> {
         self.dcache.words_to_write(line, first, count)
     }
 
+    /// Makes the next access to the line of `mva` take the slow path.
+    pub(crate) fn revoke_grant(&mut self, mva: Mva) {
+        self.mmu.grants.take(mva);
+    }
+
     /// Discards the words of the prefetch buffer.
     pub(crate) fn discard_prefetched(&mut self) {
         self.icache.prefetch = None;
@@ -234,6 +240,7 @@ pub(crate) mod look;
 mod maintenance;
 mod store_through;
 mod transfer;
+mod unaligned;
 
 #[cfg(test)]
 pub(crate) mod tests;

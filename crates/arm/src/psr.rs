@@ -17,6 +17,12 @@ pub const V: u32 = 1 << 28;
 pub const Q: u32 = 1 << 27;
 /// CPSR bit: Jazelle state. The trivial implementation never enters this state.
 pub const J: u32 = 1 << 24;
+/// CPSR bits 19:16: "greater than or equal", one bit for each byte of a parallel addition or subtraction (ARMv6).
+pub const GE: u32 = 0xf << 16;
+/// CPSR bit: data accesses are big-endian (ARMv6). A core that sets this bit ends the run.
+pub const E: u32 = 1 << 9;
+/// CPSR bit: imprecise aborts disabled (ARMv6).
+pub const A: u32 = 1 << 8;
 /// CPSR bit: IRQ disabled.
 pub const I: u32 = 1 << 7;
 /// CPSR bit: FIQ disabled.
@@ -35,7 +41,15 @@ impl Version {
             Version::V4 | Version::V5 => IMPLEMENTED,
             Version::V5E => IMPLEMENTED | Q,
             Version::V5J => IMPLEMENTED | Q | J,
+            Version::V6 | Version::V6K => IMPLEMENTED | Q | J | GE | E | A,
         }
+    }
+}
+
+impl Version {
+    /// Bits beyond mode, I and F that are set at reset (A2.6.2).
+    pub(crate) fn reset_bits(self) -> u32 {
+        if self >= Version::V6 { A } else { 0 }
     }
 }
 
@@ -60,7 +74,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Returns the mode with these five bits, if ARMv5 has one.
+    /// Returns the mode with these five bits, if ARMv6 and earlier versions have one.
     pub const fn from_bits(bits: u32) -> Option<Mode> {
         Some(match bits & MODE {
             0x10 => Mode::User,
@@ -125,7 +139,10 @@ impl<B: Bus> Cpu<B> {
         if let Some(mode) = Mode::from_bits(value) {
             self.switch_bank(mode);
         }
-        self.control = value & (I | F | T) | self.control & MODE;
+        self.control = value & (GE | E | A | I | F | T) | self.control & MODE;
+        if value & E != 0 {
+            self.refuse_case("big-endian data accesses (the E bit of the CPSR)");
+        }
     }
 
     /// The current mode.
@@ -177,6 +194,29 @@ impl<B: Bus> Cpu<B> {
         [self.r[13], self.r[14]] = self.banks.r13_14[new];
         if (old == Mode::Fiq.bank()) != (new == Mode::Fiq.bank()) {
             self.r[8..13].swap_with_slice(&mut self.banks.r8_12);
+        }
+    }
+
+    /// Copies `value` to the CPSR and branches in its state (RFE). The J bit stays clear.
+    pub(crate) fn return_to(&mut self, target: u32, value: u32) {
+        self.write_cpsr(value);
+        self.branch(target);
+        self.context_changed();
+    }
+
+    /// r13 of `mode`, read from any mode.
+    pub(crate) fn stack_pointer(&self, mode: Mode) -> u32 {
+        match self.mode().bank() == mode.bank() {
+            true => self.r[13],
+            false => self.banks.r13_14[mode.bank()][0],
+        }
+    }
+
+    /// Sets r13 of `mode`, from any mode.
+    pub(crate) fn set_stack_pointer(&mut self, mode: Mode, value: u32) {
+        match self.mode().bank() == mode.bank() {
+            true => self.r[13] = value,
+            false => self.banks.r13_14[mode.bank()][0] = value,
         }
     }
 

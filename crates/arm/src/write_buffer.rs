@@ -108,10 +108,12 @@ pub struct Biu {
     victim: Option<Victim>,
     sync: u32,
     buffers: Buffers,
+    /// Whether the bus has refused a buffered write since [`Biu::take_failure`].
+    failed: bool,
     pub(crate) writes: Writes,
 }
 
-crate::state!(Biu: free_at, queue, head, len, words, victim; sync, buffers, writes => check);
+crate::state!(Biu: free_at, queue, head, len, words, victim, failed; sync, buffers, writes => check);
 
 /// Whether `[a, a + n)` and `[b, b + m)` share a byte.
 #[inline]
@@ -153,6 +155,7 @@ impl Biu {
             victim: None,
             sync,
             buffers,
+            failed: false,
             writes: Writes::none(),
         }
     }
@@ -200,7 +203,9 @@ impl Biu {
                 _ => (0, 8),
             };
             let pa = victim.pa.plus(from as u32 * 4);
-            let took = write_run(bus, self.buffers.bursts, start, pa, &victim.data[from..to]);
+            let data = &victim.data[from..to];
+            let (took, failed) = write_run(bus, self.buffers.bursts, start, pa, data);
+            self.failed |= failed;
             self.wrote::<B>(start, took, true);
             return;
         }
@@ -208,7 +213,7 @@ impl Biu {
         self.head = (self.head + 1) % ADDRESSES;
         self.len -= 1;
         self.words -= entry.data_words();
-        let took = if entry.words > 0 {
+        let (took, failed) = if entry.words > 0 {
             write_run(
                 bus,
                 self.buffers.bursts,
@@ -222,12 +227,16 @@ impl Biu {
                 2 => Width::Half,
                 _ => Width::Word,
             };
-            u64::from(
-                bus.write(start, entry.pa, width, entry.data[0])
-                    .unwrap_or(1),
-            )
+            let answer = bus.write(start, entry.pa, width, entry.data[0]);
+            (u64::from(answer.unwrap_or(1)), answer.is_err())
         };
+        self.failed |= failed;
         self.wrote::<B>(start, took, false);
+    }
+
+    /// Returns whether the bus has refused a buffered write since the last call.
+    pub fn take_failure(&mut self) -> bool {
+        core::mem::take(&mut self.failed)
     }
 
     /// Records that a write began at `start` and has the bus for `took` cycles.

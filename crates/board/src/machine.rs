@@ -135,6 +135,7 @@ impl<B: BoardBus> Machine<B> {
                 Exit::Asleep => Stop::Asleep,
                 Exit::ExceptionLoop => Stop::ExceptionLoop,
                 Exit::UnmodelledCp15 { operation } => Stop::UnmodelledCp15 { operation },
+                Exit::UnmodelledCase { what } => Stop::UnmodelledCase { what },
             };
             if stop.is_final() {
                 self.ended = Some(stop.clone());
@@ -231,9 +232,21 @@ impl<B: BoardBus> Machine<B> {
         self.cpu.bus.system().ignored()
     }
 
-    /// Returns a sentence for each device that the guest uses in a way that is modelled only in part.
+    /// Returns a sentence for each device that the guest uses in a way that is modelled only in part, and one for the
+    /// first instruction of a later architecture version than the core's.
     pub fn notes(&self) -> Vec<String> {
-        self.cpu.bus.system().notes()
+        let later = self.cpu.later_instruction().map(|later| {
+            format!(
+                "the instruction `{}` at {:#010x} is of {}; the board's core is {}, on which it is undefined",
+                later.text,
+                later.pc,
+                later.version.name(),
+                self.spec.core.core.version.name()
+            )
+        });
+        let mut notes = self.cpu.bus.system().notes();
+        notes.extend(later);
+        notes
     }
 
     /// Returns the BLAKE3 hash of the RAM. Dirty cache lines are not part of it.

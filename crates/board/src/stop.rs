@@ -69,6 +69,11 @@ pub enum Stop {
         /// `opc1, CRn, CRm, opc2`: one byte each, most significant first. An `opc1` of 8 or more stands for CP14.
         operation: u32,
     },
+    /// The core executed an instruction that asks for something that its model does not cover.
+    UnmodelledCase {
+        /// What it asked for.
+        what: &'static str,
+    },
     /// The wires of the machine file form a loop whose levels do not settle.
     WireLoop {
         /// A device in the loop.
@@ -134,6 +139,7 @@ impl Stop {
                     "the core does not model the CP{number} operation {opc1}, c{crn}, c{crm}, {opc2}"
                 )
             }
+            Stop::UnmodelledCase { what } => format!("the core does not model {what}"),
             Stop::WireLoop { device } => {
                 format!("the wires around \"{device}\" form a loop whose levels do not settle")
             }
@@ -171,6 +177,10 @@ impl Stop {
             ],
             Stop::UnmodelledCp15 { .. } => &[
                 "crates/arm/src/model lists the modelled operations",
+                "`warmswitch debug` shows how the guest got here",
+            ],
+            Stop::UnmodelledCase { .. } => &[
+                "the simulator does not guess: change the program; docs/understand/LIMITS.md lists what is left out",
                 "`warmswitch debug` shows how the guest got here",
             ],
             Stop::WireLoop { .. } => &["break the loop in [wiring] of boards/machine/*.toml"],

@@ -7,7 +7,7 @@
 
 use arm::Bus;
 use arm::engine::{Line, Pending, Set, Wait};
-use arm::model::{Core, Multiplier, Tagging};
+use arm::model::{Core, Multiplier, Tagging, Version};
 
 use crate::action::{ALWAYS, Action, Size};
 use crate::decode::action;
@@ -130,8 +130,12 @@ impl Plan {
 }
 
 /// Whether lines of a core can be planned: ARM's own cores have none of these differences, and XScale has all. The code
-/// finds the next line by its MVA, which is the key of hints only if the tags are virtual.
+/// finds the next line by its MVA, which is the key of hints only if the tags are virtual. Stores of ARMv6 have effects
+/// that the code does not know: they clear the exclusive monitor, and may be unaligned.
 pub fn is_planned(core: &Core) -> bool {
+    if core.version >= Version::V6 {
+        return false;
+    }
     let behaviour = &core.behaviour;
     let differences = [
         behaviour.late_words,

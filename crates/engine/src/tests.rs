@@ -18,6 +18,15 @@ use crate::{a64, x64};
 use program::hot::{Mix, program};
 use program::{COST, Ram, Random, thumb};
 
+/// Code of a store knows neither the exclusive monitor nor unaligned accesses, so lines of ARMv6 stay with the
+/// interpreter.
+#[test]
+fn the_translator_does_not_know_armv6() {
+    for core in arm::model::EVERY {
+        assert_eq!(crate::knows(core), core.version < arm::model::Version::V6);
+    }
+}
+
 /// Plans of random lines.
 fn plans(core: &'static Core) -> Vec<Plan> {
     let size = core.cache_bytes.0;

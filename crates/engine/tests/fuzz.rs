@@ -30,7 +30,7 @@ mod mmu {
 }
 mod model {
     pub use arm::Descriptors;
-    pub use arm::model::{ARM920T, ARM926EJS, Core, IXP42X};
+    pub use arm::model::{ARM920T, ARM926EJS, Core, IXP42X, Version};
 }
 mod observe {
     pub use arm::{Context, Event, Reaction};
@@ -39,6 +39,8 @@ mod observe {
 // The fuzzer uses more of its files than these tests do.
 #[allow(dead_code)]
 mod fuzz {
+    #[path = "../../../arm/src/tests/fuzz/arm1136.rs"]
+    mod arm1136;
     #[path = "../../../arm/src/tests/fuzz/bus.rs"]
     pub mod bus;
     #[path = "../../../arm/src/tests/fuzz/code.rs"]

@@ -88,10 +88,14 @@ pub fn equip(mut machine: Machine) -> Machine {
     let Some((choice, maker)) = CHOSEN.get() else {
         return machine;
     };
-    if *choice == Choice::Interpreter || !(maker.knows)(core) {
+    if *choice == Choice::Interpreter {
         return machine;
     }
-    match (maker.make)(core) {
+    let made = match (maker.knows)(core) {
+        true => (maker.make)(core),
+        false => Err(format!("it does not know the core {}", core.name)),
+    };
+    match made {
         Ok(engine) => {
             machine.cpu_mut().set_engine(Some(engine));
         }

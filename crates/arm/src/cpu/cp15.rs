@@ -18,6 +18,20 @@ use crate::model::Own;
 /// (`DDI0198D 2.3.15`).
 pub(crate) const FORCE_WRITE_THROUGH: u32 = 1 << 2;
 
+/// SCTLR.U: unaligned loads and stores work (ARMv6).
+pub(crate) const SCTLR_U: u32 = 1 << 22;
+
+/// What an access to an address that is not a multiple of its size does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unaligned {
+    /// It is an access to the aligned address. A loaded word is rotated.
+    Rotates,
+    /// It accesses the bytes from the address on.
+    Works,
+    /// It faults.
+    Faults,
+}
+
 /// A register or an operation of the coprocessor, with one or more numbers.
 pub(crate) struct Row<B: Bus> {
     opc1: u32,
@@ -29,6 +43,8 @@ pub(crate) struct Row<B: Bus> {
     write: Option<fn(&mut Cpu<B>, u32)>,
     /// Bits that software may set.
     modelled: u32,
+    /// Whether User mode may read, and whether it may write.
+    user: (bool, bool),
 }
 
 impl<B: Bus> Clone for Row<B> {
@@ -49,6 +65,7 @@ impl<B: Bus> Row<B> {
             read: None,
             write: None,
             modelled: !0,
+            user: (false, false),
         }
     }
 
@@ -76,6 +93,18 @@ impl<B: Bus> Row<B> {
 
     pub const fn write(mut self, write: fn(&mut Cpu<B>, u32)) -> Row<B> {
         self.write = Some(write);
+        self
+    }
+
+    /// Lets User mode read and write.
+    pub const fn in_user_mode(mut self) -> Row<B> {
+        self.user = (true, true);
+        self
+    }
+
+    /// Lets User mode read.
+    pub const fn read_in_user_mode(mut self) -> Row<B> {
+        self.user = (true, false);
         self
     }
 
@@ -166,12 +195,14 @@ pub struct Cp15 {
     pub(crate) cache_debug: u32,
     pub(crate) ctr: u32,
     pub(crate) midr: u32,
+    /// Thread ID registers of ARMv6K.
+    pub(crate) thread_ids: [u32; 3],
     /// Registers that only one kind of core has.
     pub(crate) own: Own,
 }
 
 crate::state!(
-    Cp15: sctlr, ttb, dacr, dfsr, ifsr, far, pid, context_id, cache_debug, own; ctr, midr
+    Cp15: sctlr, ttb, dacr, dfsr, ifsr, far, pid, context_id, cache_debug, thread_ids, own; ctr, midr
 );
 
 impl Cp15 {
@@ -189,6 +220,7 @@ impl Cp15 {
             cache_debug: 0,
             ctr: config.core.cache_type(config.icache, config.dcache),
             midr: config.core.midr,
+            thread_ids: [0; 3],
             own: config.core.own_registers(),
         }
     }
@@ -197,6 +229,24 @@ impl Cp15 {
     #[inline(always)]
     pub fn alignment_checked(&self) -> bool {
         self.sctlr & 2 != 0
+    }
+
+    /// What an access to an address that is not a multiple of its size does (A2.7, A2.8): SCTLR.A and SCTLR.U. Only
+    /// ARMv6 has U.
+    #[inline(always)]
+    pub(crate) fn unaligned(&self) -> Unaligned {
+        match self.sctlr & (2 | SCTLR_U) {
+            0 => Unaligned::Rotates,
+            SCTLR_U => Unaligned::Works,
+            _ => Unaligned::Faults,
+        }
+    }
+
+    /// Whether accesses to several words, exclusive accesses and swaps fault at an address that is not a multiple of
+    /// four.
+    #[inline(always)]
+    pub(crate) fn words_are_aligned(&self) -> bool {
+        self.sctlr & (2 | SCTLR_U) != 0
     }
 
     fn mmu_control(&self) -> Control {
@@ -259,6 +309,24 @@ impl<B: Bus> Cpu<B> {
                 self.unmodelled_cp15(opc1, crn, crm, opc2);
             }
         }
+    }
+
+    /// Whether the current mode may use the register of an MRC (`read`) or an MCR, which has this first opcode 1.
+    #[inline(always)]
+    pub(crate) fn may_use_cp15(&self, first: u32, insn: u32, read: bool) -> bool {
+        self.privileged() || self.cp15_is_open(first, insn, read)
+    }
+
+    /// Whether User mode may use a register.
+    #[cold]
+    fn cp15_is_open(&self, first: u32, insn: u32, read: bool) -> bool {
+        let opc1 = first | insn >> 21 & 7;
+        let row = self.cp15_rows.row(opc1, insn >> 16, insn, insn >> 5);
+        let (opened, is_there) = match read {
+            true => (row.user.0, row.read.is_some()),
+            false => (row.user.1, row.write.is_some()),
+        };
+        opened && is_there
     }
 
     /// Ends the run. Returns 0.
@@ -329,6 +397,12 @@ impl<B: Bus> Cpu<B> {
         self.drain_write_buffer();
         self.waiting = true;
         self.horizon = 0;
+    }
+
+    /// Flushes the prefetch buffer: the next instruction is fetched again.
+    pub(crate) fn flush_prefetched(&mut self) {
+        self.refill_pipeline();
+        self.refetch();
     }
 
     pub(crate) fn prefetch_line(&mut self, mva: Mva) {

@@ -3,6 +3,7 @@
 
 use crate::bus::Bus;
 use crate::cpu::{Cpu, Interlock};
+use crate::mmu::Fault;
 use crate::observe::Cause;
 use crate::psr::{self, Mode};
 
@@ -63,6 +64,9 @@ impl<B: Bus> Cpu<B> {
         if exception == Exception::Fiq {
             self.control |= psr::F;
         }
+        if !matches!(exception, Exception::Undefined | Exception::Swi) {
+            self.control |= self.config().core.version.reset_bits();
+        }
         self.pc = offset | if self.high_vectors() { 0xffff_0000 } else { 0 };
         let entry = match exception {
             Exception::Undefined => self.timing().exception_undefined,
@@ -74,6 +78,29 @@ impl<B: Bus> Cpu<B> {
         self.counters.exceptions += 1;
         self.counters.irqs += u64::from(exception == Exception::Irq);
         self.context_changed();
+    }
+}
+
+impl<B: Bus> Cpu<B> {
+    /// Makes an imprecise abort pending: an external abort that the bus reported after its instruction. The core takes
+    /// it when CPSR.A is clear, and remembers only one (ARMv6, A2.6.8).
+    pub(crate) fn pend_imprecise_abort(&mut self) {
+        self.imprecise_abort = true;
+        self.context_changed();
+    }
+
+    /// Takes the pending imprecise abort. The fault address register stays as it was.
+    pub(super) fn take_imprecise_abort(&mut self) {
+        self.imprecise_abort = false;
+        self.cp15.dfsr = Fault::IMPRECISE.fsr();
+        // The return address is that of the next instruction, in A32 and in Thumb state.
+        self.pc = self.pc.wrapping_add(self.instruction_bytes());
+        self.take_exception(Exception::DataAbort);
+    }
+
+    /// Size of an instruction in the current state.
+    pub(crate) fn instruction_bytes(&self) -> u32 {
+        if self.control & psr::T != 0 { 2 } else { 4 }
     }
 }
 

@@ -28,7 +28,7 @@ crate::state!(
     Cpu<B: Bus>:
     r, pc, flags, control, banks,
     cycles, interlock, fetch, fcse,
-    waiting, signals, abort_chain, cp15, branches, fills, memory, counters, bus;
+    waiting, signals, abort_chain, monitor, imprecise_abort, first_later, cp15, branches, fills, memory, counters, bus;
     horizon, exit, config, decode, cp15_rows, engine
     => restored
 );
@@ -61,6 +61,9 @@ impl<B: Bus> Cpu<B> {
             signals: self.signals,
             exit: self.exit,
             abort_chain: self.abort_chain,
+            monitor: self.monitor,
+            imprecise_abort: self.imprecise_abort,
+            first_later: self.first_later,
             config: self.config,
             cp15: self.cp15,
             branches: self.branches,

@@ -8,15 +8,15 @@ use crate::cpu::Cpu;
 use crate::model::Core;
 
 rows! {
-    ("REV", V4, "cccc011010111111dddd11110011mmmm", rev, "rev{c} {d}, {m}");
+    ("RBIT", V4, "cccc011011111111dddd11110011mmmm", rbit, "rbit{c} {d}, {m}");
 }
 
-fn rev<B: Bus>(insn: u32, core: &Core) -> Op<B> {
-    Op::new(execute_rev, insn, 1 << rm(insn), core.timing.simple)
+fn rbit<B: Bus>(insn: u32, core: &Core) -> Op<B> {
+    Op::new(execute_rbit, insn, 1 << rm(insn), core.timing.simple)
 }
 
-fn execute_rev<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
-    cpu.r[rd(op.insn())] = cpu.r[rm(op.insn())].swap_bytes();
+fn execute_rbit<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
+    cpu.r[rd(op.insn())] = cpu.r[rm(op.insn())].reverse_bits();
 }
 
 #[test]
@@ -25,14 +25,14 @@ fn an_instruction_is_a_row_and_a_function() {
     use super::{A32, a32_selectors, disassemble};
     use crate::tests::core::{arm, machine};
 
-    // rev r1, r2: a media instruction of ARMv6.
-    let insn = 0xe6bf_1f32;
-    assert_eq!(disassemble(insn, 0), ".word 0xe6bf1f32");
+    // rbit r1, r2: an instruction of ARMv6T2.
+    let insn = 0xe6ff_1f32;
+    assert_eq!(disassemble(insn, 0), ".word 0xe6ff1f32");
     let mut cpu = machine();
     let known = A32.iter().copied().flatten().zip(a32_selectors());
     let rows = known.chain(ENCODINGS.iter().zip(selectors()));
     *cpu.decoder_mut() = DecodeTable::of(&crate::model::ARM926EJS, rows);
     cpu.r[2] = 0x1122_3344;
     arm(&mut cpu, insn);
-    assert_eq!(cpu.r[1], 0x4433_2211);
+    assert_eq!(cpu.r[1], 0x22cc_4488);
 }

@@ -4,7 +4,7 @@
 //! The plain forms without r15 are frequent, so each combination of direction and write-back has its own copy of the
 //! code. The forms with ^ and the forms that load r15 share a slow copy.
 
-use super::load_store::{fails_late, pending_load};
+use super::load_store::{fails_late, pending_load, stored_pc};
 use super::{ALWAYS, Exec, Op, bit, rn};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
@@ -286,7 +286,7 @@ fn execute_store_slowly<B: Bus, const PRE: bool, const UP: bool>(cpu: &mut Cpu<B
         *word = cpu.r[register];
     }
     if bit(list, 15) {
-        words[count as usize - 1] = cpu.r[15].wrapping_add(4);
+        words[count as usize - 1] = stored_pc(cpu);
     }
     if cpu.store_multiple(start, &words[..count as usize]).is_ok() && bit(op.insn(), 21) {
         cpu.r[rn(op.insn())] = end;
@@ -301,7 +301,7 @@ fn execute_store_user<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let mut words = [0; 16];
     for (word, register) in words.iter_mut().zip(registers(list(insn))) {
         *word = match register {
-            15 => cpu.r[15].wrapping_add(4),
+            15 => stored_pc(cpu),
             _ => cpu.user_register(register),
         };
     }

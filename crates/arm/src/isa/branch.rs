@@ -170,6 +170,10 @@ pub(super) fn bkpt<B: Bus>(insn: u32, core: &Core) -> Op<B> {
 fn execute_bkpt<B: Bus>(cpu: &mut Cpu<B>, _: Op<B>) {
     let size = if cpu.control & T != 0 { 2 } else { 4 };
     cpu.pc = cpu.pc.wrapping_sub(size);
+    if cpu.is_v6() {
+        // A debug event (B4.6.1).
+        cpu.cp15.ifsr = 0b0010;
+    }
     cpu.take_exception(Exception::PrefetchAbort);
 }
 
@@ -179,12 +183,7 @@ pub(super) fn swi<B: Bus>(insn: u32, _: &Core) -> Op<B> {
 
 /// An instruction that matches no row.
 pub(super) fn undefined<B: Bus>(insn: u32, _: &Core) -> Op<B> {
-    Op::new(
-        |cpu, _| cpu.take_exception(Exception::Undefined),
-        insn,
-        0,
-        RAISES,
-    )
+    Op::new(Cpu::undefined, insn, 0, RAISES)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! MCR and MRC of CP15 (ARM ARM A3.11). Other coprocessor instructions are undefined, unless the core has its own rows
-//! for them (`model/`). In User mode, MCR and MRC of CP15 are undefined, too.
+//! for them (`model/`). In User mode, MCR and MRC of CP15 are undefined, too, unless the core opens the register.
 
 use super::branch::undefined;
 use super::{Op, rd, rm, rn, rs};
@@ -60,7 +60,7 @@ pub(crate) fn execute_mcr<B: Bus, const FIRST: u32>(cpu: &mut Cpu<B>, op: Op<B>)
     let insn = op.insn();
     let value = cpu.r[rd(insn)];
     let (opc1, opc2) = (insn >> 21 & 7, insn >> 5 & 7);
-    if !cpu.privileged() {
+    if !cpu.may_use_cp15(FIRST, insn, false) {
         return cpu.refuse(op);
     }
     cpu.cp15_write(FIRST | opc1, rn(insn) as u32, rm(insn) as u32, opc2, value);
@@ -76,7 +76,7 @@ fn mrc<B: Bus>(insn: u32, core: &Core) -> Op<B> {
 pub(crate) fn execute_mrc<B: Bus, const FIRST: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let (opc1, opc2) = (insn >> 21 & 7, insn >> 5 & 7);
-    if !cpu.privileged() {
+    if !cpu.may_use_cp15(FIRST, insn, true) {
         return cpu.refuse(op);
     }
     let value = cpu.cp15_read(FIRST | opc1, rn(insn) as u32, rm(insn) as u32, opc2);

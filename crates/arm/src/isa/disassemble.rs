@@ -13,6 +13,9 @@
 //! | `{T}` `{i}` `{j}` `{k}` | branch target; constant; constant 1 to 32; 16-bit constant |
 //! | `{w}` `{h}` | constant in words; constant in half-words |
 //! | `{P}` `{F}` | status register; its fields |
+//! | `{r}` `{v}` `{b}` | Rm rotated by bytes; Rm shifted left or arithmetically right; number of bits of a saturation |
+//! | `{e}` `{q}` | `x` if half-words are exchanged, `r` if the product is rounded |
+//! | `{u}` `{o}` `{E}` | effect of CPS, with its masks; mode; byte order |
 //! | `{p}` `{o}` `{X}` `{N}` `{D}` `{K}` | coprocessor operands as bare numbers |
 
 use super::{Encoding, all_a32, bit, fixed_bits, rm, rn, rs, shifter, thumb};
@@ -27,10 +30,7 @@ const SHIFTS: [&str; 4] = ["lsl", "lsr", "asr", "ror"];
 
 /// Disassembles the A32 instruction `insn` at `address`.
 pub fn disassemble(insn: u32, address: u32) -> String {
-    let unconditional = insn >> 28 == 15;
-    let rows = all_a32();
-    let rows = rows.filter(|row| row.pattern.starts_with("1111") == unconditional);
-    match best(rows, insn) {
+    match best(rows_of_state(insn, false), insn) {
         Some(encoding) => Text {
             encoding,
             insn,
@@ -45,7 +45,7 @@ pub fn disassemble(insn: u32, address: u32) -> String {
 /// Disassembles the Thumb instruction `half` at `address`. The halves of BL and BLX print separately.
 pub fn disassemble_thumb(half: u16, address: u32) -> String {
     let insn = u32::from(half);
-    match best(thumb::ENCODINGS.iter(), insn) {
+    match best(rows_of_state(insn, true), insn) {
         Some(encoding) => Text {
             encoding,
             insn,
@@ -57,8 +57,22 @@ pub fn disassemble_thumb(half: u16, address: u32) -> String {
     }
 }
 
+/// The rows of a state that an instruction may match.
+pub(super) fn rows_of_state(insn: u32, thumb: bool) -> Box<dyn Iterator<Item = &'static Encoding>> {
+    let unconditional = insn >> 28 == 15;
+    match thumb {
+        true => Box::new(thumb::ENCODINGS.iter()),
+        false => {
+            Box::new(all_a32().filter(move |row| row.pattern.starts_with("1111") == unconditional))
+        }
+    }
+}
+
 /// The most specific row that matches.
-fn best<'a>(rows: impl Iterator<Item = &'a Encoding>, insn: u32) -> Option<&'a Encoding> {
+pub(super) fn best<'a>(
+    rows: impl Iterator<Item = &'a Encoding>,
+    insn: u32,
+) -> Option<&'a Encoding> {
     rows.filter(|row| {
         let (mask, value) = fixed_bits(row.pattern);
         insn & mask == value
@@ -139,6 +153,8 @@ impl Text<'_> {
                     "b".into()
                 }
             }
+            b'o' if self.insn >> 28 == 15 && self.insn >> 27 & 1 == 0 => self.new_mode(),
+            b'o' if self.encoding.name == "SRS" => format!("#{}", self.field(b'o')),
             b'p' | b'o' => self.field(letter).to_string(),
             b'X' => self.field(b'x').to_string(),
             b'N' => rn(self.insn).to_string(),
@@ -195,6 +211,30 @@ impl Text<'_> {
                 format!("[{}], {{{}}}", REGISTERS[rn(insn)], self.field(b'i'))
             }
             b'y' => self.constant_indexed(self.field(b'i') << 2),
+            _ => self.of_armv6(letter),
+        }
+    }
+
+    /// An operand that only instructions of ARMv6 have.
+    fn of_armv6(&self, letter: u8) -> String {
+        let insn = self.insn;
+        match letter {
+            b'r' => match self.field(b'r') {
+                0 => REGISTERS[rm(insn)].into(),
+                by => format!("{}, ror #{}", REGISTERS[rm(insn)], 8 * by),
+            },
+            b'v' => self.shifted_to_saturate(),
+            // The field of a signed saturation is one less than the number of bits.
+            b'b' => {
+                let less = u32::from(self.encoding.name.starts_with('S'));
+                format!("#{}", self.field(b'b') + less)
+            }
+            b'e' if self.field(b'x') != 0 => "x".into(),
+            b'q' if self.field(b'x') != 0 => "r".into(),
+            b'e' | b'q' => String::new(),
+            b'u' => self.masks(),
+            b'E' if self.field(b'E') != 0 => "be".into(),
+            b'E' => "le".into(),
             _ => unreachable!(
                 "row {} has no operand {}",
                 self.encoding.name,
@@ -212,6 +252,41 @@ impl Text<'_> {
             (3, 0) => format!("{register}, rrx"),
             (1 | 2, 0) => format!("{register}, {} #32", SHIFTS[kind]),
             _ => format!("{register}, {} #{amount}", SHIFTS[kind]),
+        }
+    }
+
+    /// Rm with the shift of PKHBT, PKHTB, SSAT and USAT.
+    fn shifted_to_saturate(&self) -> String {
+        let register = REGISTERS[rm(self.insn)];
+        match (bit(self.insn, 6), self.field(b'i')) {
+            (false, 0) => register.into(),
+            (false, amount) => format!("{register}, lsl #{amount}"),
+            (true, 0) => format!("{register}, asr #32"),
+            (true, amount) => format!("{register}, asr #{amount}"),
+        }
+    }
+
+    /// What CPS does to the masks, and which.
+    fn masks(&self) -> String {
+        // The field of Thumb has one bit.
+        let effect = self.field(b'u') | if self.thumb { 2 } else { 0 };
+        let effect = match effect {
+            2 => "ie ",
+            3 => "id ",
+            _ => return String::new(),
+        };
+        let set = [b'a', b'i', b'f'].into_iter();
+        let set = set.filter(|letter| self.field(*letter) != 0);
+        effect.to_owned() + &set.map(char::from).collect::<String>()
+    }
+
+    /// The new mode of CPS, if it changes the mode.
+    fn new_mode(&self) -> String {
+        let mode = self.field(b'o');
+        match (self.field(b'M'), self.field(b'u') >> 1) {
+            (0, _) => String::new(),
+            (_, 0) => format!(" #{mode}"),
+            _ => format!(", #{mode}"),
         }
     }
 
@@ -321,6 +396,36 @@ mod tests {
         assert_eq!(text(0xee17ff7e), "mrc p15, 0, pc, c7, c14, 3");
         assert_eq!(text(0xe1200070), "bkpt #0x0000");
         assert_eq!(text(0xe7f000f0), ".word 0xe7f000f0");
+    }
+
+    #[test]
+    fn instructions_of_armv6_print_as_their_assembler_writes_them() {
+        assert_eq!(text(0xe6ef0872), "uxtb r0, r2, ror #16");
+        assert_eq!(text(0xe6f10072), "uxtah r0, r1, r2");
+        assert_eq!(text(0xe6bf0fb1), "rev16 r0, r1");
+        assert_eq!(text(0xe6810852), "pkhtb r0, r1, r2, asr #16");
+        assert_eq!(text(0xe6a70011), "ssat r0, #8, r1");
+        assert_eq!(text(0xe6e80051), "usat r0, #8, r1, asr #32");
+        assert_eq!(text(0xe6e80f31), "usat16 r0, #8, r1");
+        assert_eq!(text(0xe6110f32), "sasx r0, r1, r2");
+        assert_eq!(text(0xe7003271), "smlsdx r0, r1, r2, r3");
+        assert_eq!(text(0xe750f231), "smmulr r0, r1, r2");
+        assert_eq!(text(0x11910f9f), "ldrexne r0, [r1]");
+        assert_eq!(text(0xe1a12f94), "strexd r2, r4, [r1]");
+        assert_eq!(text(0xf57ff01f), "clrex");
+        assert_eq!(text(0xf10e0092), "cpsid i, #18");
+        assert_eq!(text(0xf1080180), "cpsie ai");
+        assert_eq!(text(0xf102001f), "cps #31");
+        assert_eq!(text(0xf1010200), "setend be");
+        assert_eq!(text(0xf96d0513), "srsdb sp!, #19");
+        assert_eq!(text(0xf8b20a00), "rfeia r2!");
+        assert_eq!(text(0xe320f000), "nop");
+        assert_eq!(text(0xe0410392), "umaal r0, r1, r2, r3");
+        let text = |half| disassemble_thumb(half, 0x1000);
+        assert_eq!(text(0xb2ca), "uxtb r2, r1");
+        assert_eq!(text(0xba4a), "rev16 r2, r1");
+        assert_eq!(text(0xb672), "cpsid i");
+        assert_eq!(text(0xb658), "setend be");
     }
 
     #[test]

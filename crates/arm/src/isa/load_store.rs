@@ -280,7 +280,13 @@ fn load_pc_if<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     }
 }
 
-/// Transfers r15. LDR branches and may change the state. STR stores the instruction's address + 12.
+/// The value of r15 that STR and STM store: the instruction's address + 12, and + 8 on ARMv6 (A2.4.3; R: ARM1136).
+pub(super) fn stored_pc<B: Bus>(cpu: &Cpu<B>) -> u32 {
+    let more = if cpu.is_v6() { 0 } else { 4 };
+    cpu.r[15].wrapping_add(more)
+}
+
+/// Transfers r15. LDR branches and may change the state.
 fn transfer_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let (base, moved) = base_and_moved(cpu, insn);
@@ -298,7 +304,7 @@ fn transfer_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
         };
         Some(value)
     } else {
-        let value = cpu.r[15].wrapping_add(4);
+        let value = stored_pc(cpu);
         if store(cpu, width, user, va, value).is_err() {
             return;
         }

@@ -7,7 +7,7 @@ use super::{Exec, Op, bit, rd, rm, rn};
 use crate::addr::Va;
 use crate::bus::{Bus, Width};
 use crate::cpu::Cpu;
-use crate::mmu::Fault;
+use crate::mmu::{Fault, Kind};
 use crate::model::Core;
 
 rows! {
@@ -112,7 +112,8 @@ fn execute_double<B: Bus, const LOAD: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let mut words = [cpu.r[first], cpu.r[second]];
     if va & 7 != 0 && cpu.config().core.whole_doubles && cpu.cp15.alignment_checked() {
         let mva = cpu.debug_mva(Va(va));
-        cpu.data_abort(Fault::ALIGNMENT, mva);
+        let kind = if LOAD { Kind::Read } else { Kind::Write };
+        cpu.data_abort_of(kind, Fault::ALIGNMENT, mva);
         return;
     }
     let access = if LOAD {

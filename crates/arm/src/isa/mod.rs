@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The instruction set: ARMv5TE in A32 and Thumb, one row for each encoding (ARM ARM DDI0100, A4, A7).
+//! The instruction set: ARMv6 in A32 and Thumb, one row for each encoding (ARM ARM DDI0100, A4, A7).
 //!
 //! A row has a name, the architecture version, the bit pattern as the manual draws it, the function that selects the
 //! code to execute, and the print format. The decode table, the disassembler and the overlap test read the rows. In a
@@ -52,19 +52,27 @@ mod branch;
 pub(crate) mod coprocessor;
 mod data_processing;
 mod disassemble;
+mod dual;
+mod exclusive;
+mod later;
 mod load_store;
 mod load_store_extra;
+mod media;
 pub(crate) mod multiply;
 pub(crate) mod operand;
+mod parallel;
 mod saturating;
 mod shifter;
 mod status;
+mod system;
 mod table;
 mod thumb;
 pub mod timing;
 
 pub(crate) use block::registers;
+use disassemble::{best, rows_of_state};
 pub use disassemble::{disassemble, disassemble_thumb};
+pub use later::Later;
 pub(crate) use load_store::pending_load;
 pub(crate) use table::DecodeTable;
 
@@ -182,9 +190,25 @@ pub enum Version {
     V5E,
     /// ARMv5TEJ: ARM926EJ-S.
     V5J,
+    /// ARMv6: ARM1136 r0.
+    V6,
+    /// ARMv6 with the exclusive loads and stores of other widths, CLREX and the hints: ARM1136 r1 (`DDI0211 8.2`).
+    V6K,
 }
 
 impl Version {
+    /// Name of the architecture, as the manuals write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Version::V4 => "ARMv4T",
+            Version::V5 => "ARMv5T",
+            Version::V5E => "ARMv5TE",
+            Version::V5J => "ARMv5TEJ",
+            Version::V6 => "ARMv6",
+            Version::V6K => "ARMv6K",
+        }
+    }
+
     /// Whether this version has the instructions that `first` introduced.
     fn has(self, first: Version) -> bool {
         first <= self
@@ -213,7 +237,7 @@ fn fixed_bits(pattern: &str) -> (u32, u32) {
 }
 
 /// A32 encodings that all cores may have, file by file.
-static A32: [&[Encoding]; 9] = [
+static A32: [&[Encoding]; 14] = [
     data_processing::ENCODINGS,
     multiply::ENCODINGS,
     saturating::ENCODINGS,
@@ -223,6 +247,11 @@ static A32: [&[Encoding]; 9] = [
     block::ENCODINGS,
     branch::ENCODINGS,
     coprocessor::ENCODINGS,
+    media::ENCODINGS,
+    parallel::ENCODINGS,
+    dual::ENCODINGS,
+    exclusive::ENCODINGS,
+    system::ENCODINGS,
 ];
 
 /// The selectors of `A32`, in the same order.
@@ -237,21 +266,27 @@ fn a32_selectors<B: Bus>() -> Vec<Select<B>> {
         block::selectors(),
         branch::selectors(),
         coprocessor::selectors(),
+        media::selectors(),
+        parallel::selectors(),
+        dual::selectors(),
+        exclusive::selectors(),
+        system::selectors(),
     ]
     .concat()
 }
 
 /// All A32 encodings, including those that only one core has.
 fn all_a32() -> impl Iterator<Item = &'static Encoding> {
-    let own = crate::model::ALL
+    let own = crate::model::EVERY
         .iter()
         .flat_map(|core| core.own_encodings());
     A32.iter().copied().flatten().chain(own)
 }
 
 /// Returns name and bit pattern of every Thumb or A32 encoding, for tests that generate random instructions. The list
-/// includes encodings of later architecture versions, and those that only this core has. In a pattern, letters and `-`
-/// stand for bits that vary. A leading `cccc` is the condition.
+/// includes encodings that only this core has, and encodings of later architecture versions: up to ARMv5TEJ for cores
+/// before ARMv6, and all for ARMv6. In a pattern, letters and `-` stand for bits that vary. A leading `cccc` is the
+/// condition.
 pub fn encodings(
     thumb: bool,
     core: &Core,
@@ -260,8 +295,13 @@ pub fn encodings(
         true => vec![thumb::ENCODINGS],
         false => [&A32[..], &[core.own_encodings()]].concat(),
     };
+    let last = match core.version {
+        Version::V6 | Version::V6K => Version::V6K,
+        _ => Version::V5J,
+    };
     rows.into_iter()
         .flatten()
+        .filter(move |row| row.version <= last)
         .map(|row| (row.name, row.pattern))
 }
 

@@ -16,6 +16,7 @@ use crate::psr::{C, Q, V};
 rows! {
     ("MUL", V4, "cccc0000000Sdddd----ssss1001mmmm", mul::<B, false>, "mul{S}{c} {d}, {m}, {s}");
     ("MLA", V4, "cccc0000001Sddddnnnnssss1001mmmm", mul::<B, true>, "mla{S}{c} {d}, {m}, {s}, {n}");
+    ("UMAAL", V6, "cccc00000100hhhhllllssss1001mmmm", umaal, "umaal{c} {l}, {h}, {m}, {s}");
     ("UMULL", V4, "cccc0000100Shhhhllllssss1001mmmm", long::<B, 0>,
         "umull{S}{c} {l}, {h}, {m}, {s}");
     ("UMLAL", V4, "cccc0000101Shhhhllllssss1001mmmm", long::<B, 1>,
@@ -164,13 +165,26 @@ fn execute_long<B: Bus, const KIND: u32, const S: bool, const HOW: u32>(
 }
 
 /// The 64-bit value in RdHi:RdLo.
-fn pair<B: Bus>(cpu: &Cpu<B>, insn: u32) -> u64 {
+pub(super) fn pair<B: Bus>(cpu: &Cpu<B>, insn: u32) -> u64 {
     u64::from(cpu.r[rn(insn)]) << 32 | u64::from(cpu.r[rd(insn)])
 }
 
-fn set_pair<B: Bus>(cpu: &mut Cpu<B>, insn: u32, value: u64) {
+pub(super) fn set_pair<B: Bus>(cpu: &mut Cpu<B>, insn: u32, value: u64) {
     cpu.r[rd(insn)] = value as u32;
     cpu.r[rn(insn)] = (value >> 32) as u32;
+}
+
+/// UMAAL: adds both halves of RdHi:RdLo to the product.
+fn umaal<B: Bus>(insn: u32, core: &Core) -> Op<B> {
+    let uses = 1 << rm(insn) | 1 << rs(insn) | 1 << rd(insn) | 1 << rn(insn);
+    Op::new(execute_umaal, insn, uses, core.timing.multiply_long)
+}
+
+fn execute_umaal<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
+    let insn = op.insn();
+    let [m, s, low, high] = [rm, rs, rd, rn].map(|field| u64::from(cpu.r[field(insn)]));
+    set_pair(cpu, insn, m * s + low + high);
+    cpu.pend(Interlock::after_product(1 << rn(insn) | 1 << rd(insn)));
 }
 
 /// SMULxy, SMLAxy, SMULWy, SMLAWy.
@@ -237,7 +251,7 @@ fn execute_half_long<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
 #[cfg(test)]
 mod tests {
     use crate::psr::{C, N, Q, V, Z};
-    use crate::tests::core::{after, arm, machine};
+    use crate::tests::core::{after, after_on_v6, arm, machine};
 
     #[test]
     fn products_wrap_and_accumulate() {
@@ -287,5 +301,13 @@ mod tests {
         assert_eq!((cpu.r[0], cpu.flags), (7, 0));
         let cpu = after(0xe141_0382, &[0xffff_ffff, 0, 1, 1]); // smlalbb r0, r1, r2, r3
         assert_eq!((cpu.r[0], cpu.r[1]), (0, 1));
+    }
+
+    #[test]
+    fn umaal_adds_two_words_and_never_overflows() {
+        let cpu = after_on_v6(0xe041_0392, &[u32::MAX; 4]); // umaal r0, r1, r2, r3
+        assert_eq!((cpu.r[0], cpu.r[1]), (u32::MAX, u32::MAX));
+        let cpu = after_on_v6(0xe041_0392, &[3, 4, 5, 6]);
+        assert_eq!((cpu.r[0], cpu.r[1]), (37, 0));
     }
 }

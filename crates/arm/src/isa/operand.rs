@@ -32,6 +32,10 @@ pub(crate) fn with_late_ones(insn: u32) -> Option<Operands> {
         stored,
     };
     let [one, both] = [1 << rd(insn), 1 << rd(insn) | 1 << rn(insn)];
+    // SRS and RFE look like STM and LDM, media instructions like STR and LDR.
+    if insn >> 28 == 15 || insn & 0x0e00_0010 == 0x0600_0010 {
+        return None;
+    }
     // Bits 27:25 and 20, then bits 7:4.
     match (insn >> 24 & 0xe | insn >> 20 & 1, insn >> 4 & 15) {
         (4, _) => Some(storing(false, one)),

@@ -52,6 +52,13 @@ pub(super) fn set_q_on_overflow<B: Bus>(cpu: &mut Cpu<B>, value: i64) {
     }
 }
 
+/// Sets Q if a saturation changed its value.
+pub(super) fn set_q_if<B: Bus>(cpu: &mut Cpu<B>, changed: bool) {
+    if changed {
+        cpu.flags |= Q;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::psr::Q;

@@ -6,7 +6,7 @@ use super::{Exec, Op, bit, rd, rm};
 use crate::bus::Bus;
 use crate::cpu::{Cpu, Interlock};
 use crate::model::Core;
-use crate::psr::{J, T};
+use crate::psr::{E, GE, J, T};
 
 rows! {
     ("MRS", V4, "cccc00010R00----dddd----0000----", mrs, "mrs{c} {d}, {P}");
@@ -69,7 +69,8 @@ fn execute_msr<B: Bus, const SPSR: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     }
     mask &= !(T | J);
     if !cpu.privileged() {
-        mask &= 0xff00_0000;
+        // On earlier versions, only the bits of the top byte exist.
+        mask &= 0xff00_0000 | GE | E;
     }
     let cpsr = cpu.cpsr();
     cpu.set_cpsr(cpsr & !mask | value & mask);

@@ -7,7 +7,9 @@ use super::branch::{bkpt, bx, swi};
 use super::data_processing::data;
 use super::load_store::{pending_load, transfer};
 use super::load_store_extra::extra;
+use super::media::{extend, reverse};
 use super::multiply::mul;
+use super::system::{cps, setend};
 use super::{Op, rd};
 use crate::bus::{Bus, Width};
 use crate::cpu::Cpu;
@@ -67,6 +69,15 @@ rows! {
     ("ADD", V4, "10101dddiiiiiiii", add_sp, "add {d}, sp, {w}");
     ("ADD", V4, "101100000iiiiiii", move_sp::<B, 4>, "add sp, {w}");
     ("SUB", V4, "101100001iiiiiii", move_sp::<B, 2>, "sub sp, {w}");
+    ("SXTH", V6, "1011001000mmmddd", two_lows::<B, 0x06bf_0070>, "sxth {d}, {m}");
+    ("SXTB", V6, "1011001001mmmddd", two_lows::<B, 0x06af_0070>, "sxtb {d}, {m}");
+    ("UXTH", V6, "1011001010mmmddd", two_lows::<B, 0x06ff_0070>, "uxth {d}, {m}");
+    ("UXTB", V6, "1011001011mmmddd", two_lows::<B, 0x06ef_0070>, "uxtb {d}, {m}");
+    ("SETEND", V6, "101101100101E000", setend_thumb, "setend {E}");
+    ("CPS", V6, "10110110011u0aif", cps_thumb, "cps{u}");
+    ("REV", V6, "1011101000mmmddd", two_lows::<B, 0x06bf_0f30>, "rev {d}, {m}");
+    ("REV16", V6, "1011101001mmmddd", two_lows::<B, 0x06bf_0fb0>, "rev16 {d}, {m}");
+    ("REVSH", V6, "1011101011mmmddd", two_lows::<B, 0x06ff_0fb0>, "revsh {d}, {m}");
     ("PUSH", V4, "1011010Lrrrrrrrr", push, "push {L}");
     ("POP", V4, "1011110Prrrrrrrr", pop, "pop {L}");
     ("BKPT", V5, "10111110iiiiiiii", bkpt_thumb, "bkpt {k}");
@@ -273,6 +284,29 @@ fn move_sp<B: Bus, const OP: u32>(half: u32, core: &Core) -> Op<B> {
     )
 }
 
+/// The A32 instruction `INSN` of ARMv6, with a destination and one operand.
+fn two_lows<B: Bus, const INSN: u32>(half: u32, core: &Core) -> Op<B> {
+    let insn = AL | INSN | low(half, 0) << 12 | low(half, 3);
+    match INSN {
+        0x06bf_0070 => extend::<B, 3>(insn, core),
+        0x06af_0070 => extend::<B, 2>(insn, core),
+        0x06ff_0070 => extend::<B, 7>(insn, core),
+        0x06ef_0070 => extend::<B, 6>(insn, core),
+        0x06bf_0f30 => reverse::<B, 0>(insn, core),
+        0x06bf_0fb0 => reverse::<B, 1>(insn, core),
+        _ => reverse::<B, 2>(insn, core),
+    }
+}
+
+fn setend_thumb<B: Bus>(half: u32, core: &Core) -> Op<B> {
+    setend(0xf101_0000 | (half >> 3 & 1) << 9, core)
+}
+
+fn cps_thumb<B: Bus>(half: u32, core: &Core) -> Op<B> {
+    let disable = half >> 4 & 1;
+    cps(0xf108_0000 | disable << 18 | (half & 7) << 6, core)
+}
+
 fn push<B: Bus>(half: u32, core: &Core) -> Op<B> {
     let list = half & 0xff | (half >> 8 & 1) << 14;
     block::store(AL | 0x0920_0000 | 13 << 16 | list, core)
@@ -359,144 +393,5 @@ fn execute_call<B: Bus, const EXCHANGE: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::psr::{C, N, T, Z};
-    use crate::tests::core::{HERE, machine, thumb, thumb_at};
-
-    #[test]
-    fn a_call_is_two_halves_and_returns_to_thumb() {
-        let mut cpu = machine();
-        thumb(&mut cpu, 0xf000); // bl .+4+0x10, first half
-        assert_eq!(cpu.r[14], HERE + 4);
-        thumb_at(&mut cpu, HERE + 2, 0xf808);
-        assert_eq!((cpu.pc, cpu.r[14]), (HERE + 4 + 0x10, (HERE + 4) | 1));
-        assert_eq!(cpu.control & T, T);
-    }
-
-    #[test]
-    fn calls_reach_backwards() {
-        let mut cpu = machine();
-        thumb(&mut cpu, 0xf7ff);
-        thumb_at(&mut cpu, HERE + 2, 0xfffe); // bl .
-        assert_eq!(cpu.pc, HERE);
-    }
-
-    #[test]
-    fn blx_leaves_thumb_at_a_word() {
-        let mut cpu = machine();
-        thumb_at(&mut cpu, HERE + 2, 0xf000);
-        thumb_at(&mut cpu, HERE + 4, 0xe808); // blx
-        assert_eq!((cpu.pc, cpu.control & T), (HERE + 4 + 0x10, 0));
-        assert_eq!(cpu.r[14], (HERE + 6) | 1);
-        cpu.r[3] = 0x2000;
-        thumb(&mut cpu, 0x4798); // blx r3
-        assert_eq!(
-            (cpu.pc, cpu.control & T, cpu.r[14]),
-            (0x2000, 0, (HERE + 2) | 1)
-        );
-    }
-
-    #[test]
-    fn pc_operands_are_rounded_to_a_word() {
-        let mut cpu = machine();
-        cpu.bus.put(HERE + 8, &[42]);
-        thumb_at(&mut cpu, HERE + 2, 0x4801); // ldr r0, [pc, #4]
-        assert_eq!(cpu.r[0], 42);
-        thumb_at(&mut cpu, HERE + 2, 0xa101); // add r1, pc, #4
-        assert_eq!(cpu.r[1], HERE + 8);
-    }
-
-    #[test]
-    fn arithmetic_sets_flags_and_moves_of_high_registers_do_not() {
-        let mut cpu = machine();
-        cpu.r[1] = 5;
-        cpu.r[2] = 5;
-        thumb(&mut cpu, 0x1a88); // subs r0, r1, r2
-        assert_eq!((cpu.r[0], cpu.flags), (0, Z | C));
-        thumb(&mut cpu, 0x3801); // subs r0, #1
-        assert_eq!((cpu.r[0], cpu.flags), (0xffff_ffff, N));
-        thumb(&mut cpu, 0x4680); // mov r8, r0
-        assert_eq!((cpu.r[8], cpu.flags), (0xffff_ffff, N));
-        thumb(&mut cpu, 0x4488); // add r8, r1
-        assert_eq!((cpu.r[8], cpu.flags), (4, N));
-        thumb(&mut cpu, 0x4588); // cmp r8, r1
-        assert_eq!(cpu.flags, N);
-        thumb(&mut cpu, 0x4240); // negs r0, r0
-        assert_eq!(cpu.r[0], 1);
-        thumb(&mut cpu, 0x0849); // lsrs r1, r1, #1
-        assert_eq!((cpu.r[1], cpu.flags), (2, C));
-        thumb(&mut cpu, 0x4351); // muls r1, r2
-        assert_eq!(cpu.r[1], 10);
-        thumb(&mut cpu, 0x4091); // lsls r1, r2
-        assert_eq!(cpu.r[1], 320);
-    }
-
-    #[test]
-    fn memory_forms_scale_their_constants() {
-        let mut cpu = machine();
-        cpu.r[1] = 0x100;
-        cpu.r[0] = 0x8182_8384;
-        thumb(&mut cpu, 0x6048); // str r0, [r1, #4]
-        thumb(&mut cpu, 0x6848 + 2); // ldr r2, [r1, #4]
-        assert_eq!(cpu.r[2], 0x8182_8384);
-        thumb(&mut cpu, 0x88cb); // ldrh r3, [r1, #6]
-        assert_eq!(cpu.r[3], 0x8182);
-        thumb(&mut cpu, 0x794b); // ldrb r3, [r1, #5]
-        assert_eq!(cpu.r[3], 0x83);
-        cpu.r[4] = 6;
-        thumb(&mut cpu, 0x5f0b); // ldrsh r3, [r1, r4]
-        assert_eq!(cpu.r[3], 0xffff_8182);
-        cpu.r[13] = 0x80;
-        thumb(&mut cpu, 0x9b21); // ldr r3, [sp, #132]
-        assert_eq!(cpu.r[3], 0x8182_8384);
-        thumb(&mut cpu, 0xab21); // add r3, sp, #132
-        assert_eq!(cpu.r[3], 0x104);
-        thumb(&mut cpu, 0xb082); // sub sp, #8
-        assert_eq!(cpu.r[13], 0x78);
-    }
-
-    #[test]
-    fn push_and_pop_interwork() {
-        let mut cpu = machine();
-        cpu.r[13] = 0x200;
-        cpu.r[14] = 0x2000;
-        cpu.r[4] = 44;
-        thumb(&mut cpu, 0xb510); // push {r4, lr}
-        assert_eq!(
-            (cpu.r[13], cpu.bus.word(0x1f8), cpu.bus.word(0x1fc)),
-            (0x1f8, 44, 0x2000)
-        );
-        thumb(&mut cpu, 0xbd20); // pop {r5, pc}
-        assert_eq!(
-            (cpu.r[5], cpu.r[13], cpu.pc, cpu.control & T),
-            (44, 0x200, 0x2000, 0)
-        );
-    }
-
-    #[test]
-    fn a_loaded_base_is_not_written_back() {
-        let mut cpu = machine();
-        cpu.bus.put(0x100, &[1, 2]);
-        cpu.r[0] = 0x100;
-        thumb(&mut cpu, 0xc803); // ldmia r0, {r0, r1}
-        assert_eq!((cpu.r[0], cpu.r[1]), (1, 2));
-        cpu.r[0] = 0x100;
-        thumb(&mut cpu, 0xc806); // ldmia r0!, {r1, r2}
-        assert_eq!((cpu.r[0], cpu.r[2]), (0x108, 2));
-        thumb(&mut cpu, 0xc002); // stmia r0!, {r1}
-        assert_eq!((cpu.r[0], cpu.bus.word(0x108)), (0x10c, 1));
-    }
-
-    #[test]
-    fn short_branches_carry_their_condition_in_the_operation() {
-        let mut cpu = machine();
-        let op = cpu.decoder().thumb(0xd1fe); // bne .
-        assert_eq!(op.cond(), 1);
-        thumb(&mut cpu, 0xd1fe);
-        assert_eq!(cpu.pc, HERE);
-        thumb(&mut cpu, 0xe002); // b .+8
-        assert_eq!(cpu.pc, HERE + 8);
-        thumb(&mut cpu, 0xde00); // udf
-        assert_eq!((cpu.pc, cpu.r[14]), (4, HERE + 2));
-    }
-}
+#[path = "thumb_tests.rs"]
+mod tests;

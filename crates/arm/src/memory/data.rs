@@ -4,6 +4,7 @@
 
 use crate::addr::{Mva, Pa, Va};
 use crate::bus::{Bus, BusError, Width};
+use crate::cpu::cp15::Unaligned;
 use crate::cpu::exception::Exception;
 use crate::cpu::{Aborted, Access, Cpu};
 use crate::dcache::Dirty;
@@ -124,7 +125,8 @@ impl<B: Bus> Cpu<B> {
             && !self.memory.dcache.is_nowhere(line)
             && let Some(page) = self.memory.mmu.lookup(mva, Kind::Read)
         {
-            let (read, write) = (page.has(CACHED_READ), page.has(WRITE_BACK));
+            let write = page.has(WRITE_BACK) && !self.monitor.is_in_line(mva);
+            let read = page.has(CACHED_READ);
             self.memory.mmu.grants.give(mva, line, read, write);
         }
     }
@@ -137,24 +139,11 @@ impl<B: Bus> Cpu<B> {
         self.store_slow(self.data_mva(va), width, value, false, false)
     }
 
-    /// Swaps (SWP). Checks write permission first. The store is not buffered.
-    pub(crate) fn swap(&mut self, va: u32, width: Width, value: u32) -> Access<u32> {
-        let mva = self.data_mva(va);
-        let privileged = self.memory.mmu.privileged();
-        if width == Width::Byte || va & 3 == 0 || !self.cp15.alignment_checked() {
-            self.access(mva, Kind::Write, privileged)?;
-        }
-        let old = self.load_slow(mva, width, privileged)?;
-        self.store_slow(mva, width, value, privileged, true)?;
-        self.drain_write_buffer();
-        Ok(old)
-    }
-
     /// Translates and checks an access. Enters the data abort if the access is refused.
     pub(super) fn access(&mut self, mva: Mva, kind: Kind, privileged: bool) -> Access<Resolved> {
         match self.translate(mva, kind, privileged) {
             Ok(page) => Ok(page),
-            Err(fault) => Err(self.data_abort(fault, mva)),
+            Err(fault) => Err(self.data_abort_of(kind, fault, mva)),
         }
     }
 
@@ -221,14 +210,22 @@ impl<B: Bus> Cpu<B> {
         Aborted
     }
 
-    fn misaligned(&self, mva: Mva, width: Width) -> bool {
-        mva.0 & (width.bytes() - 1) != 0 && self.cp15.alignment_checked()
+    /// Enters the data abort of a read or a write. ARMv6 says which of the two in bit 11 of the fault status (B4.6).
+    #[cold]
+    pub(crate) fn data_abort_of(&mut self, kind: Kind, fault: Fault, mva: Mva) -> Aborted {
+        let aborted = self.data_abort(fault, mva);
+        self.cp15.dfsr |= u32::from(self.is_v6() && kind == Kind::Write) << 11;
+        aborted
     }
 
     #[inline(never)]
     pub(crate) fn load_slow(&mut self, mva: Mva, width: Width, privileged: bool) -> Access<u32> {
-        if self.misaligned(mva, width) {
-            return Err(self.data_abort(Fault::ALIGNMENT, mva));
+        if mva.0 & (width.bytes() - 1) != 0 {
+            match self.cp15.unaligned() {
+                Unaligned::Rotates => {}
+                Unaligned::Works => return self.load_unaligned(mva, width, privileged),
+                Unaligned::Faults => return Err(self.data_abort(Fault::ALIGNMENT, mva)),
+            }
         }
         let page = self.access(mva, Kind::Read, privileged)?;
         self.load_at(page, mva, width)
@@ -435,11 +432,30 @@ impl<B: Bus> Cpu<B> {
         privileged: bool,
         locked: bool,
     ) -> Access<()> {
-        if self.misaligned(mva, width) {
-            return Err(self.data_abort(Fault::ALIGNMENT, mva));
+        if mva.0 & (width.bytes() - 1) != 0 {
+            match self.cp15.unaligned() {
+                Unaligned::Rotates => {}
+                Unaligned::Works => return self.store_unaligned(mva, (width, value), privileged),
+                Unaligned::Faults => {
+                    return Err(self.data_abort_of(Kind::Write, Fault::ALIGNMENT, mva));
+                }
+            }
         }
         let page = self.access(mva, Kind::Write, privileged)?;
         let mva = Mva(mva.0 & !(width.bytes() - 1));
+        self.store_at(page, mva, (width, value), locked)
+    }
+
+    /// Stores to a page that may be written.
+    #[inline(always)]
+    pub(super) fn store_at(
+        &mut self,
+        page: Resolved,
+        mva: Mva,
+        (width, value): (Width, u32),
+        locked: bool,
+    ) -> Access<()> {
+        self.monitor.stored(mva, width.bytes());
         self.compare_watched(mva, width.bytes(), Kind::Write);
         let cached = page.has(mmu::CACHE);
         let line = match cached {

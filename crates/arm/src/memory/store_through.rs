@@ -4,7 +4,7 @@
 use crate::addr::{Mva, Pa};
 use crate::bus::{Bus, Width};
 use crate::cpu::{Access, Cpu};
-use crate::mmu::{self, Resolved};
+use crate::mmu::{self, Kind, Resolved};
 use crate::observe::Cause;
 
 impl<B: Bus> Cpu<B> {
@@ -48,7 +48,10 @@ impl<B: Bus> Cpu<B> {
         self.wait_until(own, done);
         self.counters.write_wait_cycles += done - before;
         self.bus_used();
-        answer.map_err(|_| self.data_abort(self.memory.mmu.external_abort(page), mva))
+        answer.map_err(|_| {
+            let fault = self.memory.mmu.external_abort(page);
+            self.data_abort_of(Kind::Write, fault, mva)
+        })
     }
 
     /// Whether all accesses are nonsequential, as on the ARM920T while its D-cache is off (S3C2410A p. 4-6).
@@ -76,5 +79,10 @@ impl<B: Bus> Cpu<B> {
         self.wait_until(Cause::WriteBuffer, drained);
         self.counters.write_wait_cycles += self.cycles - before;
         self.bus_used();
+        // ARMv6 sees that a buffered write failed, as an imprecise abort. The model reports it when the buffer is
+        // drained, because the time at which a write reaches the bus depends on how the run is divided (I).
+        if self.is_v6() && self.memory.biu.take_failure() {
+            self.pend_imprecise_abort();
+        }
     }
 }

@@ -56,10 +56,10 @@ impl<B: Bus> Cpu<B> {
         Some((line, first as usize))
     }
 
-    /// Loads ascending words from `va`. With SCTLR.A, a `va` that is not word-aligned faults. Otherwise, its low two
+    /// Loads ascending words from `va`. With SCTLR.A or SCTLR.U, a `va` that is not word-aligned faults. Otherwise, its low two
     /// bits are ignored.
     pub(crate) fn load_multiple(&mut self, va: u32, out: &mut [u32]) -> Access<()> {
-        if va & 3 != 0 && self.cp15.alignment_checked() {
+        if va & 3 != 0 && self.cp15.words_are_aligned() {
             return Err(self.data_abort(Fault::ALIGNMENT, self.data_mva(va)));
         }
         let va = va & !3;
@@ -118,11 +118,11 @@ impl<B: Bus> Cpu<B> {
         aborted
     }
 
-    /// Stores ascending words to `va`. With SCTLR.A, a `va` that is not word-aligned faults. Otherwise, its low two
+    /// Stores ascending words to `va`. With SCTLR.A or SCTLR.U, a `va` that is not word-aligned faults. Otherwise, its low two
     /// bits are ignored.
     pub(crate) fn store_multiple(&mut self, va: u32, words: &[u32]) -> Access<()> {
-        if va & 3 != 0 && self.cp15.alignment_checked() {
-            return Err(self.data_abort(Fault::ALIGNMENT, self.data_mva(va)));
+        if va & 3 != 0 && self.cp15.words_are_aligned() {
+            return Err(self.data_abort_of(Kind::Write, Fault::ALIGNMENT, self.data_mva(va)));
         }
         let va = va & !3;
         let last = self
@@ -230,6 +230,7 @@ impl<B: Bus> Cpu<B> {
         let (page, before) = (run.page, self.cycles);
         let (pa, cached) = (page.pa(run.mva), page.has(mmu::CACHE));
         self.counters.buffered_stores += words.len() as u64;
+        self.monitor.stored(run.mva, 4 * words.len() as u32);
         let (own, done, written) = if cached || page.has(mmu::BUFFER) {
             let accepted = self
                 .memory
@@ -255,7 +256,8 @@ impl<B: Bus> Cpu<B> {
         self.bus_used();
         if written < words.len() {
             let failed = Mva(run.mva.0 + 4 * written as u32);
-            return Err(self.data_abort(self.memory.mmu.external_abort(page), failed));
+            let fault = self.memory.mmu.external_abort(page);
+            return Err(self.data_abort_of(Kind::Write, fault, failed));
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The cores of the family. Each core has a folder, and a line in the list here.
 
+mod arm1136;
 mod arm920t;
 mod arm926ejs;
 mod own;
@@ -29,17 +30,23 @@ mod no_instructions {
 }
 
 macro_rules! cores {
-    ($($file:ident: $name:ident),*) => {
-        $(pub use $file::CORE as $name;)*
+    (
+        boards: $($all:ident),*;
+        $($($file:ident)::+: $name:ident),*;
+    ) => {
+        $(pub use $($file)::+::CORE as $name;)*
 
-        /// Every modelled core.
-        pub const ALL: &[&Core] = &[$(&$name),*];
+        /// Every core that boards may have.
+        pub const ALL: &[&Core] = &[$(&$all),*];
+
+        /// Every modelled core, including the cores whose model is not complete.
+        pub const EVERY: &[&Core] = &[$(&$name),*];
 
         impl Core {
             /// Rows of CP15 of this core.
             pub(crate) fn cp15<B: Bus>(&self) -> &'static Rows<B> {
                 $(if self.name == $name.name {
-                    return $file::cp15();
+                    return $($file)::+::cp15();
                 })*
                 unreachable!("cores are made in this folder")
             }
@@ -55,7 +62,7 @@ macro_rules! cores {
             /// Encodings that only this core has.
             pub(crate) fn own_encodings(&self) -> &'static [Encoding] {
                 $(if self.name == $name.name {
-                    return $file::ENCODINGS;
+                    return $($file)::+::ENCODINGS;
                 })*
                 unreachable!("cores are made in this folder")
             }
@@ -63,7 +70,7 @@ macro_rules! cores {
             /// Selectors of the encodings in [`Core::own_encodings`], in the same order.
             pub(crate) fn own_selectors<B: Bus>(&self) -> Vec<Select<B>> {
                 $(if self.name == $name.name {
-                    return $file::selectors();
+                    return $($file)::+::selectors();
                 })*
                 unreachable!("cores are made in this folder")
             }
@@ -71,7 +78,11 @@ macro_rules! cores {
     };
 }
 
-cores!(arm926ejs: ARM926EJS, arm920t: ARM920T, xscale: IXP42X);
+cores!(
+    boards: ARM926EJS, ARM920T, IXP42X;
+    arm926ejs: ARM926EJS, arm920t: ARM920T, xscale: IXP42X, arm1136::r0p4: ARM1136_R0P4,
+    arm1136::r1p3: ARM1136_R1P3;
+);
 
 /// Differences between cores, as data.
 #[derive(PartialEq, Eq)]

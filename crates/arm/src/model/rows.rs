@@ -38,14 +38,13 @@ impl<B: Bus> Every<B> {
         Row::at(0, 7, 6, 1)
             .write(|cpu, value| cpu.maintain_line(value, Cpu::invalidate_dcache_line)),
         Row::at(0, 7, 10, 1).write(|cpu, value| cpu.maintain_line(value, Cpu::clean_line)),
-        // c7: invalidate both caches, drain the write buffer.
+        // c7: invalidate both caches.
         Row::at(0, 7, 7, 0).write(|cpu, _| {
             cpu.maintain(|cpu| {
                 cpu.invalidate_icache();
                 cpu.invalidate_dcache();
             });
         }),
-        Row::at(0, 7, 10, 4).write(|cpu, _| cpu.drain_write_buffer()),
         // c13: FCSE PID.
         Row::at(0, 13, 0, 0)
             .read(|cpu| cpu.cp15.pid)
@@ -53,7 +52,7 @@ impl<B: Bus> Every<B> {
     ];
 }
 
-/// Rows of ARM's own cores (`DDI0151C 2.3`, `DDI0198D 2.3`).
+/// Rows of ARM's own cores before ARMv6 (`DDI0151C 2.3`, `DDI0198D 2.3`).
 pub(super) struct Arm<B>(B);
 
 impl<B: Bus> Arm<B> {
@@ -65,7 +64,8 @@ impl<B: Bus> Arm<B> {
         Row::at(0, 5, 0, 1)
             .read(|cpu| cpu.cp15.ifsr)
             .write(|cpu, value| cpu.cp15.ifsr = value & 0xff),
-        // c7: wait for interrupt, prefetch an I-cache line, clean and invalidate a D-cache line.
+        // c7: drain the write buffer, wait for interrupt, prefetch an I-cache line, clean and invalidate a D-cache line.
+        Row::at(0, 7, 10, 4).write(|cpu, _| cpu.drain_write_buffer()),
         Row::at(0, 7, 0, 4).write(|cpu, _| cpu.wait_for_interrupt()),
         Row::at(0, 7, 13, 1).write(|cpu, value| cpu.prefetch_line(Mva(value))),
         Row::at(0, 7, 14, 1)

@@ -5,7 +5,7 @@ use crate::bus::Bus;
 use crate::config::Config;
 use crate::cost::CostTable;
 use crate::cpu::Cpu;
-use crate::model::{ARM926EJS, Core};
+use crate::model::{ARM926EJS, ARM1136_R1P3, Core};
 use crate::psr::T;
 use crate::tests::bus::TestBus;
 
@@ -15,6 +15,11 @@ pub(crate) const HERE: u32 = 0x1000;
 /// Returns a core at power-on with 64 KB of RAM.
 pub(crate) fn machine() -> Cpu<TestBus> {
     on(&ARM926EJS, TestBus::new(0x1_0000))
+}
+
+/// Returns an ARMv6 core at power-on with 64 KB of RAM.
+pub(crate) fn machine_v6() -> Cpu<TestBus> {
+    on(&ARM1136_R1P3, TestBus::new(0x1_0000))
 }
 
 pub(crate) fn on<B: Bus>(core: &'static Core, bus: B) -> Cpu<B> {
@@ -72,6 +77,14 @@ impl Cpu<TestBus> {
 /// Returns a core that has executed `insn` with these values in r0, r1, r2...
 pub(crate) fn after(insn: u32, registers: &[u32]) -> Cpu<TestBus> {
     let mut cpu = machine();
+    cpu.r[..registers.len()].copy_from_slice(registers);
+    arm(&mut cpu, insn);
+    cpu
+}
+
+/// Returns an ARMv6 core that has executed `insn` with these values in r0, r1, r2...
+pub(crate) fn after_on_v6(insn: u32, registers: &[u32]) -> Cpu<TestBus> {
+    let mut cpu = machine_v6();
     cpu.r[..registers.len()].copy_from_slice(registers);
     arm(&mut cpu, insn);
     cpu

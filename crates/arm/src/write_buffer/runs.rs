@@ -54,20 +54,22 @@ fn write_burst<B: Bus>(bus: &mut B, now: u64, pa: Pa, words: &[u32]) -> Result<u
     }
 }
 
-/// Writes a run of words. Returns the number of cycles for which the bus is busy.
+/// Writes a run of words. Returns the number of cycles for which the bus is busy, and whether it refused a burst.
 pub(super) fn write_run<B: Bus>(
     bus: &mut B,
     bursts: Bursts,
     start: u64,
     pa: Pa,
     words: &[u32],
-) -> u64 {
-    let mut now = start;
+) -> (u64, bool) {
+    let (mut now, mut failed) = (start, false);
     for (pa, burst) in bursts.cut(pa, words) {
-        // The bus records an error response to a buffered write; the core does not see it.
-        now += u64::from(write_burst(bus, now, pa, burst).unwrap_or(1));
+        // The bus records an error response to a buffered write. Cores before ARMv6 do not see it.
+        let answer = write_burst(bus, now, pa, burst);
+        now += u64::from(answer.unwrap_or(1));
+        failed |= answer.is_err();
     }
-    now - start
+    (now - start, failed)
 }
 
 impl Biu {

@@ -131,6 +131,18 @@ fn an_address_without_a_unit_gives_an_abort_and_a_note() {
     assert!(notes.len() == 1 && notes[0].ends_with(end), "{notes:?}");
 }
 
+/// ldrex r0, [r1]; the vectors have no owner.
+#[test]
+fn an_instruction_of_a_later_version_is_undefined_and_gives_a_note() {
+    let mut m = chip(&[0xe191_0f9f]);
+    assert_eq!(m.run_for(Duration::from_millis(1)), Stop::ExceptionLoop);
+    let notes = m.notes();
+    let is_told = notes[0].starts_with("the instruction `ldrex r0, [r1]` at 0x")
+        && notes[0]
+            .ends_with("is of ARMv6; the board's core is ARMv5TEJ, on which it is undefined");
+    assert!(is_told, "{notes:?}");
+}
+
 /// ldr r0, [pc, #8]; ldr r1, [r0]; str r1, [r0, #0x34]; b .; a literal.
 #[test]
 fn a_unit_that_is_not_modelled_is_told_with_its_node() {

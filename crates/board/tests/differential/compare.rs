@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use crate::armv6::{self, store_faults_without_tag};
 use crate::coprocessors::is_high_of_mra;
 use crate::deviations::MASKS;
 use crate::deviations::unaligned_load;
@@ -139,6 +140,12 @@ pub fn differences(
         masked[9] += 1;
         return Vec::new();
     }
+    let causes = [core[CAUSE], qemu[CAUSE]];
+    let store = test.view.after.unwrap_or(test.view.insn);
+    if store_faults_without_tag(&test.view, causes, qemu[(store >> 12 & 15) as usize]) {
+        masked[10] += 1;
+        return Vec::new();
+    }
     let wanted = reference(layout, image, test, qemu, masked);
     let mut differ: Vec<usize> = (0..RESULT_WORDS)
         .filter(|&n| core[n] != wanted[n])
@@ -222,6 +229,13 @@ fn is_register(view: &View, register: usize, word: usize) -> bool {
     word == register || word == bank
 }
 
+/// Returns how an exclusive store ended, for the counts.
+pub fn store_ending(test: &Test, result: &Words) -> Option<&'static str> {
+    let store = test.view.after.unwrap_or(test.view.insn);
+    let register = result[(store >> 12 & 15) as usize];
+    armv6::store_ending(&test.view, result[CAUSE] == FELL_THROUGH, register)
+}
+
 /// Returns how a test ended, for the counts.
 pub fn ending(result: &Words) -> &'static str {
     cause(result[CAUSE])
@@ -238,11 +252,14 @@ pub fn describe(test: &Test, core: &Words, qemu: &Words, differ: &[usize]) -> St
     let mut out = String::new();
     let _ = writeln!(
         out,
-        "{} {:08x} at {:#010x}: {text}   (then {:04x})",
+        "{} {:08x} at {:#010x}: {text}   (then {:04x}{})",
         if view.thumb { "Thumb" } else { "A32" },
         view.insn,
         test.address,
-        view.second
+        view.second,
+        view.after.map_or(String::new(), |insn| {
+            format!(", {}", arm::isa::disassemble(insn, test.address + 4))
+        })
     );
     let _ = write!(
         out,

@@ -47,3 +47,12 @@ pub fn accumulator_operands(view: &View) -> bool {
 pub fn is_high_of_mra(view: &View) -> Option<usize> {
     (is_accumulator(view) && view.is(0x0ff0_0fff, 0x0c50_0000)).then(|| view.field(16))
 }
+
+/// Returns whether privileged code writes to CP15, or reads a register that is not in the list.
+pub fn is_control_write(view: &View, registers: &[(u32, u32)]) -> bool {
+    let p15 = !view.thumb && view.insn >> 28 != 15 && view.is(0x0f00_0f10, 0x0e00_0f10);
+    let listed = registers.iter().any(|&(crn, opc2)| {
+        view.is(0x00f0_0000, 0x0010_0000) && view.is(0x000f_00ef, crn << 16 | opc2 << 5)
+    });
+    p15 && !view.user() && !listed
+}

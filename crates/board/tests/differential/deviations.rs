@@ -5,11 +5,13 @@
 //! QEMU differs from the manual of ARMv5 or of the ARM926EJ-S, and the manual decides. Both kinds are counted and
 //! dropped before they run. [`MASKS`] lists results that are compared only in part.
 
+use crate::armv6::{self, is_mode};
 use crate::compare::breakpoint_of_xscale;
 use crate::coprocessors::{
     accumulator_operands, accumulator_product, debug_coprocessor, system_coprocessor,
 };
-use crate::model::{Jump, View};
+use crate::model::{Access, Jump, View};
+use crate::reserved;
 
 /// Reason for an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +57,7 @@ const fn qemu(name: &'static str, section: &'static str, applies: fn(&View) -> b
 }
 
 /// Results that are compared only in part: name and section.
-pub const MASKS: [(&str, &str); 10] = [
+pub const MASKS: [(&str, &str); 11] = [
     ("FAR holds the MVA", "DDI0198D 2.3, FAR"),
     ("registers loaded before a data abort", "A2.6.6"),
     ("fault status after BKPT", "A4.1 BKPT: FSR not specified"),
@@ -69,11 +71,16 @@ pub const MASKS: [(&str, &str); 10] = [
     ("fault status of XScale's fetches", "IXP42X 3.8.3.4.3"),
     ("MRA extends the sign", "IXP42X 3.8.3.1, table 66"),
     ("unaligned LDR with the MMU off", "A4.1 LDR"),
+    ("STREX faults without a tag", "A2.9, A4.1 STREX"),
 ];
 
 /// Entries whose instructions are dropped. The first entry that applies counts.
 pub static ENTRIES: &[Entry] = &[
-    unpredictable("reserved bits", "A4.1, A7.1: SBZ and SBO", reserved_bits),
+    unpredictable(
+        "reserved bits",
+        "A4.1, A7.1: SBZ and SBO",
+        reserved::reserved_bits,
+    ),
     unpredictable("r15 in a shift by register", "A5.1", r15_in_register_shift),
     unpredictable(
         "return without an SPSR",
@@ -134,6 +141,43 @@ pub static ENTRIES: &[Entry] = &[
         "A7.1 BL, BLX (1)",
         lone_half_call,
     ),
+    unpredictable(
+        "operands of media instructions",
+        "A4.1 SXTAB, PKHBT, SMLAD, UMAAL and so on",
+        armv6::media_operands,
+    ),
+    unpredictable(
+        "operands of exclusive accesses",
+        "A4.1 LDREX, STREX; DDI0211K 8.2",
+        armv6::exclusive_operands,
+    ),
+    unpredictable("CPS operands", "A4.1 CPS; A7.1 CPS", armv6::cps_operands),
+    unpredictable(
+        "SRS and RFE operands",
+        "A4.1 SRS, RFE",
+        armv6::frame_operands,
+    ),
+    unpredictable(
+        "unaligned access to Device memory, or to the pc",
+        "A2.7, B2.4.2; A4.1 LDR",
+        armv6::unaligned_device,
+    ),
+    qemu(
+        "LDRD and STRD with alignment checking",
+        "A2.7, table A2-10",
+        armv6::checked_double,
+    ),
+    qemu("big-endian data", "A2.7.1, A4.1 SETEND", armv6::big_endian),
+    qemu(
+        "wait for interrupt as a hint",
+        "A4.1 (ARMv6K): hints",
+        armv6::wait_hint,
+    ),
+    qemu(
+        "operations on blocks of cache lines",
+        "DDI0211K 3.3.17",
+        armv6::block_operation,
+    ),
     qemu(
         "unaligned word access",
         "A2.8; A4.1 LDR, STR, LDM, STM, SWP",
@@ -188,53 +232,6 @@ pub fn find(view: &View) -> Option<usize> {
     ENTRIES.iter().position(|entry| (entry.applies)(view))
 }
 
-/// Returns the bits that the manual fixes and the decoder ignores, as (mask, value).
-pub fn should_be(view: &View) -> (u32, u32) {
-    if view.thumb {
-        return if view.is(0xff00, 0x4700) {
-            (7, 0)
-        } else {
-            (0, 0)
-        };
-    }
-    if view.insn >> 28 == 15 {
-        let preload = view.is(0x0d70_0000, 0x0550_0000);
-        return if preload { (0xf000, 0xf000) } else { (0, 0) };
-    }
-    if view.is_data_processing() {
-        return match view.bits(24, 21) {
-            8..=11 => (0xf000, 0),
-            13 | 15 => (0xf_0000, 0),
-            _ => (0, 0),
-        };
-    }
-    let row = RESERVED.iter().find(|row| view.is(row.0, row.1));
-    row.map_or((0, 0), |row| (row.2, row.3))
-}
-
-/// Reserved bits outside data processing: mask and value of the instructions, mask and value of the bits.
-const RESERVED: [(u32, u32, u32, u32); 14] = [
-    (0x0fb0_00f0, 0x0100_0000, 0xf_0f0f, 0xf_0000), // MRS
-    (0x0fb0_00f0, 0x0120_0000, 0xff00, 0xf000),     // MSR
-    (0x0fb0_0000, 0x0320_0000, 0xf000, 0xf000),     // MSR, constant
-    (0x0ff0_00d0, 0x0120_0010, 0xf_ff00, 0xf_ff00), // BX, BLX
-    (0x0ff0_00f0, 0x0120_0020, 0xf_ff00, 0xf_ff00), // BXJ
-    (0x0ff0_00f0, 0x0160_0010, 0xf_0f00, 0xf_0f00), // CLZ
-    (0x0f90_00f0, 0x0100_0050, 0xf00, 0),           // QADD to QDSUB
-    (0x0fe0_00f0, 0x0000_0090, 0xf000, 0),          // MUL
-    (0x0ff0_0090, 0x0160_0080, 0xf000, 0),          // SMULxy
-    (0x0ff0_00b0, 0x0120_00a0, 0xf000, 0),          // SMULWy
-    (0x0fb0_00f0, 0x0100_0090, 0xf00, 0),           // SWP
-    (0x0e40_00f0, 0x0000_00b0, 0xf00, 0),           // register offsets of the half-word class
-    (0x0e40_00f0, 0x0000_00d0, 0xf00, 0),
-    (0x0e40_00f0, 0x0000_00f0, 0xf00, 0),
-];
-
-fn reserved_bits(view: &View) -> bool {
-    let (mask, value) = should_be(view);
-    view.insn & mask != value
-}
-
 fn arm(view: &View) -> bool {
     !view.thumb && view.insn >> 28 != 15
 }
@@ -264,7 +261,7 @@ fn is_multiply(view: &View) -> bool {
 
 fn multiply_operands(view: &View) -> bool {
     if view.thumb {
-        return view.is(0xffc0, 0x4340) && view.bits(2, 0) == view.bits(5, 3);
+        return !view.v6 && view.is(0xffc0, 0x4340) && view.bits(2, 0) == view.bits(5, 3);
     }
     if !is_multiply(view) || view.bits(23, 21) == 2 || view.bits(23, 21) == 3 {
         return false;
@@ -272,7 +269,9 @@ fn multiply_operands(view: &View) -> bool {
     let (d, n, s, m) = (view.field(16), view.field(12), view.field(8), view.field(0));
     let long = view.bit(23);
     let n_used = long || view.bit(21);
-    d == 15 || m == 15 || s == 15 || n_used && n == 15 || d == m || long && (d == n || n == m)
+    // ARMv6 lifts the restrictions on Rm.
+    let same = !view.v6 && (d == m || long && n == m);
+    d == 15 || m == 15 || s == 15 || n_used && n == 15 || same || long && d == n
 }
 
 fn r15_in_enhanced(view: &View) -> bool {
@@ -290,11 +289,6 @@ fn r15_in_enhanced(view: &View) -> bool {
         || long && view.field(12) == view.field(16)
         || clz && any_is_15(view, &[12, 0])
         || saturating && any_is_15(view, &[16, 12, 0])
-}
-
-/// Returns whether ARMv5 has a mode with these bits.
-pub fn is_mode(bits: u32) -> bool {
-    matches!(bits & 0x1f, 0x10..=0x13 | 0x17 | 0x1b | 0x1f)
 }
 
 fn status_operands(view: &View) -> bool {
@@ -317,20 +311,27 @@ fn status_operands(view: &View) -> bool {
     };
     let control = view.bit(16);
     let bad_mode = control && !is_mode(value);
+    // With an empty field mask, ARMv6K has hints.
+    let hint = view.v6 && constant && !spsr;
+    let [second, third] = match view.v6 {
+        true => [0xfe00, 0x00f0_0000],
+        false => [0xff00, 0x00ff_0000],
+    };
     by_register && view.field(0) == 15
-        || view.bits(19, 16) == 0
+        || view.bits(19, 16) == 0 && !hint
         || spsr && !view.has_spsr()
         || spsr && bad_mode
         || !spsr && !view.user() && (bad_mode || control && value & 0x20 != 0)
         // Reserved bits must be written with the value that was read.
         || view.bit(19) && value & 0x0700_0000 != 0
-        || view.bit(18) && value & 0x00ff_0000 != 0
-        || view.bit(17) && value & 0x0000_ff00 != 0
+        || view.bit(18) && value & third != 0
+        || view.bit(17) && value & second != 0
 }
 
 /// Matches LDR, STR, LDRH and so on, but not LDM, STM and SWP.
 fn is_single(view: &View) -> bool {
-    arm(view) && view.access().is_some_and(|a| !a.multiple) && !is_swap(view)
+    let single = |a: Access| !a.multiple && !a.special;
+    arm(view) && view.access().is_some_and(single) && !is_swap(view)
 }
 
 fn is_swap(view: &View) -> bool {
@@ -376,7 +377,7 @@ fn double_operands(view: &View) -> bool {
 }
 
 fn misaligned_half(view: &View) -> bool {
-    let Some(access) = view.access() else {
+    let Some(access) = view.access().filter(|_| !view.v6) else {
         return false;
     };
     let half = access.width == 2 && access.address & 1 != 0 && !view.aligned;
@@ -435,7 +436,8 @@ fn conditional_breakpoint(view: &View) -> bool {
 }
 
 fn high_forms(view: &View) -> bool {
-    let add_compare_move = view.is(0xfc00, 0x4400) && view.bits(9, 8) != 3;
+    let copy = view.v6 && view.bits(9, 8) == 2;
+    let add_compare_move = view.is(0xfc00, 0x4400) && view.bits(9, 8) != 3 && !copy;
     let compare_pc = view.is(0xff00, 0x4500) && view.bits(7, 7) == 1 && view.bits(2, 0) == 7;
     view.thumb && (add_compare_move && view.bits(7, 6) == 0 || compare_pc)
 }
@@ -450,12 +452,12 @@ fn unaligned_word(view: &View) -> bool {
     let unaligned = view
         .access()
         .is_some_and(|a| a.width == 4 && a.address & 3 != 0);
-    unaligned && !view.aligned && unaligned_load(view).is_none()
+    unaligned && !view.v6 && !view.aligned && unaligned_load(view).is_none()
 }
 
 /// Returns destination and address of an unaligned A32 LDR. ARMv5 rotates the loaded word, but QEMU does not.
 pub fn unaligned_load(view: &View) -> Option<(usize, u32)> {
-    let access = view.access()?;
+    let access = view.access().filter(|_| !view.v6)?;
     let load = !view.thumb && access.width == 4 && !access.multiple && !access.write;
     let unaligned = access.address & 3 != 0 && !view.aligned;
     // An access across pages or sections also faults differently in QEMU.
@@ -489,12 +491,13 @@ fn unusual_return(view: &View) -> bool {
 }
 
 fn store_of_pc(view: &View) -> bool {
-    let Some(access) = view.access().filter(|a| a.write && !view.thumb) else {
+    let Some(access) = view.access().filter(|a| a.write && !view.thumb && !view.v6) else {
         return false;
     };
+    let single = access.width == 4 && view.field(12) == 15 && !is_swap(view);
     if access.multiple {
         view.bit(15)
     } else {
-        access.width == 4 && view.field(12) == 15 && !is_swap(view)
+        single
     }
 }

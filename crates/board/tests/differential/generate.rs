@@ -2,13 +2,17 @@
 //! Generates tests. A test is an instruction and a state in which the instruction has an effect. The instruction comes
 //! from a row of the decode table, or is purely random.
 
+use crate::armv6::{is_device, is_status, tidy_cps};
+use crate::coprocessors::is_control_write;
 use crate::deviations;
+use crate::draw::draw_instruction;
 use crate::layout::{
-    BANK_WORDS, BANKS, Image, Layout, SLOT_ARM, SLOT_THUMB, SLOT_THUMB_ODD, TEST_WORDS,
+    BANK_WORDS, BANKS, Image, Layout, SLOT_ARM, SLOT_PAIR, SLOT_THUMB, SLOT_THUMB_ODD, TEST_WORDS,
 };
 use crate::model::{Access, Jump, View};
 use crate::random::Random;
-use arm::model::Core;
+use crate::reserved;
+use arm::model::{Core, Version};
 
 /// An instruction with the state before it.
 #[derive(Clone, Debug)]
@@ -42,14 +46,23 @@ pub struct Rows {
     registers: &'static [(u32, u32)],
 }
 
+/// A kind of instruction to draw.
 #[derive(Clone, Copy)]
-enum Row {
+pub enum Row {
+    /// An A32 row of the decode table.
     Arm(&'static str),
+    /// A Thumb row of the decode table.
     Thumb(&'static str),
+    /// Any A32 word.
     AnyArm,
+    /// Any Thumb half-word.
     AnyThumb,
+    /// Both halves of BL or BLX.
     Call,
+    /// A read of CP15.
     ControlRead,
+    /// Exclusive load and store of a width: bits 22:21.
+    Exclusive(u32),
 }
 
 impl Rows {
@@ -69,6 +82,13 @@ impl Rows {
             ("Thumb random half-word", Row::AnyThumb),
             ("Thumb random half-word", Row::AnyThumb),
         ];
+        let sizes = match core.version {
+            Version::V6K => 0..4,
+            Version::V6 => 0..1,
+            _ => 0..0,
+        };
+        let pairs = sizes.flat_map(|size| [("A32 LDREX and STREX", Row::Exclusive(size)); 4]);
+        let more = more.into_iter().chain(pairs);
         let more = more.map(|(name, row)| (name.to_string(), row));
         let (names, rows) = arm.chain(thumb).chain(more).unzip();
         Rows {
@@ -80,25 +100,27 @@ impl Rows {
 }
 
 /// Draws the sets of banked registers, as the harness loads them.
-pub fn banks(random: &mut Random) -> Vec<[u32; BANK_WORDS]> {
+pub fn banks(random: &mut Random, v6: bool) -> Vec<[u32; BANK_WORDS]> {
     let bank = |random: &mut Random| {
         let mut words = [0; BANK_WORDS];
         for word in &mut words {
             *word = value(random);
         }
         for spsr in [0, 8, 11, 14, 17] {
-            words[spsr] = psr(random) | u32::from(random.percent(30)) << 5;
+            words[spsr] = psr(random, v6) | u32::from(random.percent(30)) << 5;
         }
         words
     };
     (0..BANKS).map(|_| bank(random)).collect()
 }
 
-const MODES: [u32; 7] = [0x10, 0x11, 0x12, 0x13, 0x17, 0x1b, 0x1f];
+/// Modes of the processor.
+pub const MODES: [u32; 7] = [0x10, 0x11, 0x12, 0x13, 0x17, 0x1b, 0x1f];
 
-/// Draws flags, interrupt masks and a mode, with T clear.
-fn psr(random: &mut Random) -> u32 {
-    random.word() & 0xf800_00c0 | random.pick(&MODES)
+/// Draws flags, interrupt masks and a mode, with T clear; on ARMv6 also the GE bits and the mask of imprecise aborts.
+pub fn psr(random: &mut Random, v6: bool) -> u32 {
+    let drawn = if v6 { 0xf80f_01c0 } else { 0xf800_00c0 };
+    random.word() & drawn | random.pick(&MODES)
 }
 
 /// Draws a register value: a corner case, a small number, or any word.
@@ -136,11 +158,13 @@ impl Generator<'_> {
     /// Draws a test, or says why the candidate is refused.
     pub fn draw(&self, random: &mut Random) -> Result<Test, Refused> {
         let row = random.below(self.rows.rows.len() as u32) as usize;
-        let (insn, thumb, second) =
+        let (insn, thumb, second, after) =
             draw_instruction(self.rows.rows[row], self.rows.registers, random);
+        let setup = self.layout.setup;
         let bank = random.below(BANKS as u32) as usize;
-        let cpsr = psr(random);
+        let cpsr = psr(random, setup.v6);
         let slot = match (thumb, random.percent(50)) {
+            _ if after.is_some() => SLOT_PAIR,
             (false, _) => SLOT_ARM,
             (true, false) => SLOT_THUMB,
             (true, true) => SLOT_THUMB_ODD + 2,
@@ -150,7 +174,6 @@ impl Generator<'_> {
         r[..15].fill_with(|| value(random));
         r[15] = address + if thumb { 4 } else { 8 };
         let spsr = self.spsr(bank, cpsr);
-        let setup = self.layout.setup;
         let mut view = View {
             insn,
             thumb,
@@ -161,12 +184,17 @@ impl Generator<'_> {
             aligned: setup.aligned,
             armv5: setup.armv5,
             xscale: setup.xscale,
+            v6: setup.v6,
+            after,
+            stacks: [6, 9, 12, 15, 18, 25].map(|at| self.banks[bank][at]),
+            device: false,
         };
         if matches!(self.rows.rows[row], Row::Arm(_) | Row::Thumb(_)) && random.percent(93) {
-            let (mask, value) = deviations::should_be(&view);
+            let (mask, value) = reserved::should_be(&view);
             view.insn = view.insn & !mask | value;
         }
         self.aim(&mut view, random);
+        self.look(&mut view);
         if let Some(entry) = deviations::find(&view) {
             return Err(Refused::Entry(entry));
         }
@@ -194,13 +222,58 @@ impl Generator<'_> {
         self.banks[bank][at]
     }
 
+    /// Says in `view` whether the accessed memory is Device memory.
+    fn look(&self, view: &mut View) {
+        if let Some(access) = view.access() {
+            let bytes = [
+                access.address,
+                access.address.wrapping_add(access.width - 1),
+            ];
+            view.device = bytes
+                .iter()
+                .any(|va| is_device(self.layout, self.layout.mva(*va)));
+        }
+    }
+
+    /// Chooses the address of an access so that it is in scratch memory, mostly. RFE gets an address and a status that
+    /// it may load.
+    fn aim_access(&self, view: &mut View, access: Access, random: &mut Random) {
+        let mut target = self.target(access, random);
+        if view.is_rfe() {
+            let word = |va: u32| self.image.peek(self.layout, self.layout.mva(va));
+            let fits = |va: u32| {
+                let status = word(va.wrapping_add(4)).filter(|status| is_status(*status));
+                let jump = status.zip(word(va)).map(|(status, raw)| Jump {
+                    raw,
+                    thumb: status & 0x20 != 0,
+                });
+                jump.is_some_and(|jump| self.may_go(jump))
+            };
+            let near = (0..256).map(|n| (target & !3).wrapping_add(4 * n));
+            target = near.into_iter().find(|va| fits(*va)).unwrap_or(target);
+        }
+        let base = access.base;
+        view.r[base] = view.r[base].wrapping_add(target.wrapping_sub(access.address));
+        if let Some(store) = view.after {
+            // The load of the pair is at the same address, or at another granule.
+            let (load, store) = (view.field(16), (store >> 16 & 15) as usize);
+            if load != store && load != 15 {
+                view.r[load] = view.r[store].wrapping_add(random.pick(&[0, 8, 32, !7]));
+            }
+        }
+    }
+
     /// Chooses registers so that loads and stores reach scratch memory and jumps reach guards.
     fn aim(&self, view: &mut View, random: &mut Random) {
-        if let Some(access) = view.access().filter(|a| a.base != 15) {
+        if view.v6 && random.percent(80) {
+            tidy_cps(view, random);
+        }
+        if view.is_srs() && random.percent(70) {
+            view.insn = view.insn & !0x1f | view.cpsr & 0x1f;
+        }
+        if let Some(access) = view.access().filter(|a| a.base < 15) {
             if random.percent(95) {
-                let target = self.target(access, random);
-                let base = access.base;
-                view.r[base] = view.r[base].wrapping_add(target.wrapping_sub(access.address));
+                self.aim_access(view, access, random);
             }
             return;
         }
@@ -219,7 +292,7 @@ impl Generator<'_> {
         let msr = !view.thumb && view.is(0x0fb0_00f0, 0x0120_0000) && random.percent(80);
         if msr && view.field(0) != 15 {
             view.r[view.field(0)] =
-                psr(random) | u32::from(view.bit(22) && random.percent(50)) << 5;
+                psr(random, view.v6) | u32::from(view.bit(22) && random.percent(50)) << 5;
         }
     }
 
@@ -273,6 +346,15 @@ impl Generator<'_> {
             if let Some(at) = access.pc_at {
                 let word = self.image.peek(self.layout, mva.wrapping_add(at));
                 jump = Some(self.load_jump(view, word.unwrap_or(0x9000_0000)));
+                if view.is_rfe() {
+                    let status = self.image.peek(self.layout, mva.wrapping_add(4));
+                    if status.is_some_and(|status| !is_status(status)) {
+                        return Err(Refused::Harness);
+                    }
+                    let thumb = status.is_some_and(|status| status & 0x20 != 0);
+                    let raw = word.unwrap_or(0x9000_0000);
+                    jump = Some(Jump { raw, thumb });
+                }
             }
         }
         if is_control_write(view, self.rows.registers) {
@@ -324,7 +406,8 @@ impl Generator<'_> {
         }
         let at = jump.raw.wrapping_sub(layout.slots);
         let in_slot = |slot: u32| at.wrapping_sub(slot) < 0x20;
-        if in_slot(SLOT_ARM) || in_slot(SLOT_THUMB) || in_slot(SLOT_THUMB_ODD) {
+        let pair = layout.setup.v6 && in_slot(SLOT_PAIR);
+        if pair || in_slot(SLOT_ARM) || in_slot(SLOT_THUMB) || in_slot(SLOT_THUMB_ODD) {
             return false;
         }
         let guard = at < crate::layout::SLOTS_BYTES - 8;
@@ -344,7 +427,7 @@ impl Generator<'_> {
         let insn = view.insn;
         let second = u32::from(view.second);
         let [first, next] = match (view.thumb, test.address & 2) {
-            (false, _) => [insn, 0xe51f_f004],
+            (false, _) => [insn, view.after.unwrap_or(0xe51f_f004)],
             (true, 0) => [second << 16 | insn, 0x46c0_4778],
             (true, _) => [insn << 16 | NOP, NOP << 16 | second],
         };
@@ -407,66 +490,4 @@ impl Generator<'_> {
 }
 
 /// Thumb `mov r8, r8`.
-const NOP: u32 = 0x46c0;
-
-/// Returns whether privileged code writes to CP15, or reads a register that is not in the list.
-fn is_control_write(view: &View, registers: &[(u32, u32)]) -> bool {
-    let p15 = !view.thumb && view.insn >> 28 != 15 && view.is(0x0f00_0f10, 0x0e00_0f10);
-    let listed = registers.iter().any(|&(crn, opc2)| {
-        view.is(0x00f0_0000, 0x0010_0000) && view.is(0x000f_00ef, crn << 16 | opc2 << 5)
-    });
-    p15 && !view.user() && !listed
-}
-
-fn draw_instruction(row: Row, registers: &[(u32, u32)], random: &mut Random) -> (u32, bool, u16) {
-    let nop = NOP as u16;
-    match row {
-        Row::Arm(pattern) => (fill(pattern, random), false, nop),
-        Row::Thumb(pattern) => (fill(pattern, random), true, nop),
-        Row::AnyArm => (condition(random.word() & 0x0fff_ffff, random), false, nop),
-        Row::AnyThumb => (random.word() & 0xffff, true, nop),
-        Row::Call => {
-            let first = 0xf000 | random.below(0x800);
-            let suffix = if random.percent(50) { 0xf800 } else { 0xe800 };
-            (first, true, (suffix | random.below(0x800)) as u16)
-        }
-        Row::ControlRead => {
-            let (crn, opc2) = random.pick(registers);
-            let rd = random.below(16) << 12;
-            (
-                condition(0x0e10_0f10 | crn << 16 | rd | opc2 << 5, random),
-                false,
-                nop,
-            )
-        }
-    }
-}
-
-/// Replaces the letters of a pattern with random bits.
-fn fill(pattern: &str, random: &mut Random) -> u32 {
-    let noise = random.word();
-    let insn = pattern.bytes().fold(0, |insn, letter| {
-        let at = noise >> (insn & 1) ^ random.word();
-        insn << 1
-            | match letter {
-                b'0' => 0,
-                b'1' => 1,
-                _ => at & 1,
-            }
-    });
-    if pattern.starts_with("cccc") {
-        condition(insn & 0x0fff_ffff, random)
-    } else {
-        insn
-    }
-}
-
-fn condition(insn: u32, random: &mut Random) -> u32 {
-    let condition = if random.percent(50) {
-        14
-    } else {
-        random.below(15)
-    };
-    let unconditional = random.percent(3) && insn >> 25 & 7 == 7;
-    insn | if unconditional { 15 } else { condition } << 28
-}
+pub const NOP: u32 = 0x46c0;

@@ -5,6 +5,7 @@
 //! and cacheability. All memory that a test could damage is read-only for the test, or outside the addresses that the
 //! generator uses.
 
+use crate::generate::psr;
 use crate::random::Random;
 
 /// Physical memory of both machines.
@@ -42,6 +43,8 @@ pub const SLOT_ARM: u32 = 0x800;
 pub const SLOT_THUMB: u32 = 0x2800;
 /// Thumb slot whose instruction is not word aligned.
 pub const SLOT_THUMB_ODD: u32 = 0x2840;
+/// A32 slot for two instructions of ARMv6.
+pub const SLOT_PAIR: u32 = 0x840;
 /// Size of the slot pages: two have A32 guards, two have Thumb guards.
 pub const SLOTS_BYTES: u32 = 0x4000;
 
@@ -58,6 +61,8 @@ pub struct Setup {
     pub armv5: bool,
     /// Whether the core is an XScale.
     pub xscale: bool,
+    /// Whether the core is ARMv6. SCTLR.U is set then.
+    pub v6: bool,
 }
 
 /// A piece of scratch memory with random contents.
@@ -98,7 +103,8 @@ pub struct Layout {
     pub windows: Vec<Window>,
 }
 
-const PAGES: u32 = 0x1_0000;
+/// Offset of the small pages in scratch memory.
+pub const PAGES: u32 = 0x1_0000;
 const MB: u32 = 1 << 20;
 
 impl Layout {
@@ -260,10 +266,12 @@ impl Image {
             pid,
             armv5,
             xscale,
+            v6,
         } = layout.setup;
         // The I-cache is on. With the MMU on, D-cache, R bit and high vectors are on, too. The ARM920T keeps its clock
         // mode.
         let (always, clean) = match (armv5, xscale) {
+            _ if v6 => (0x45_0078, 3),
             (_, true) => (0x78, 2),
             (true, _) => (0x5_0078, 0),
             (false, _) => (0xc000_0078, 1),
@@ -290,6 +298,10 @@ impl Image {
             image.page_tables(layout);
         }
         image.slots(done, random);
+        if v6 {
+            image.put(SLOTS_PA + SLOT_PAIR + 8, TAIL);
+            image.put(SLOTS_PA + SLOT_PAIR + 12, done);
+        }
         image.scratch(layout, random);
         image
     }
@@ -403,7 +415,7 @@ impl Image {
             };
             self.put(SLOTS_PA + at, guard);
         }
-        let tail = [0xe51f_f004, done]; // ldr pc, [pc, #-4]
+        let tail = [TAIL, done];
         for (slot, thumb) in [
             (SLOT_ARM + 4, false),
             (SLOT_THUMB + 4, true),
@@ -462,6 +474,9 @@ impl Image {
     }
 }
 
+/// `ldr pc, [pc, #-4]`
+const TAIL: u32 = 0xe51f_f004;
+
 /// Returns the result of test `n` in physical memory.
 pub fn result(ram: &[u8], n: usize) -> [u32; RESULT_WORDS] {
     let at = RESULTS_PA as usize + 4 * n * RESULT_WORDS;
@@ -475,6 +490,8 @@ pub fn result(ram: &[u8], n: usize) -> [u32; RESULT_WORDS] {
 /// Draws a word. Some are addresses to which a load into pc may jump.
 fn scratch_word(layout: &Layout, random: &mut Random) -> u32 {
     match random.below(8) {
+        // Status words, for RFE.
+        7 if layout.setup.v6 => psr(random, true) | u32::from(random.percent(30)) << 5,
         0 => layout.slots + 4 * random.below(0x100),
         1 => layout.slots + 0x2000 + 2 * random.below(0x200) + 1,
         _ => random.word(),

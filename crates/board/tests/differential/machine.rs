@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use arm::model::{ARM920T, ARM926EJS, Core, IXP42X};
+use arm::model::{ARM920T, ARM926EJS, ARM1136_R0P4, ARM1136_R1P3, Core, IXP42X, Version};
 use arm::{BurstTime, Bus, BusError, Config, CostTable, Cpu, Exit, Mva, Pa, Signals, Width};
 
 use crate::layout::{RAM_BYTES, SCTLR, SYSREG_PA};
@@ -26,23 +26,49 @@ pub struct Pair {
     ours: u32,
 }
 
+impl Pair {
+    /// Whether the cores are ARMv6.
+    pub fn v6(&self) -> bool {
+        self.core.version >= Version::V6
+    }
+}
+
+/// Registers of CP15 that the ARM926EJ-S and the ARM1136 read.
+const REGISTERS: &[(u32, u32)] = &[
+    (0, 0),
+    (0, 1),
+    (1, 0),
+    (2, 0),
+    (3, 0),
+    (5, 0),
+    (5, 1),
+    (6, 0),
+    (13, 0),
+];
+
 /// The ARM926EJ-S.
 pub static ARMV5: Pair = Pair {
     core: &ARM926EJS,
     qemu: "arm926,vfp=off",
     armv5: true,
-    registers: &[
-        (0, 0),
-        (0, 1),
-        (1, 0),
-        (2, 0),
-        (3, 0),
-        (5, 0),
-        (5, 1),
-        (6, 0),
-        (13, 0),
-    ],
+    registers: REGISTERS,
     ours: 0,
+};
+
+/// The ARM1136 of revision r0p4. Both machines have MMU tables of the old format, which ARMv6 also has.
+pub static ARMV6: Pair = Pair {
+    core: &ARM1136_R0P4,
+    qemu: "arm1136-r2,vfp=off,midr=0x4107b364",
+    armv5: true,
+    registers: REGISTERS,
+    ours: 0,
+};
+
+/// The ARM1136 of revision r1p3, which is QEMU's.
+pub static ARMV6K: Pair = Pair {
+    core: &ARM1136_R1P3,
+    qemu: "arm1136,vfp=off",
+    ..ARMV6
 };
 
 /// The ARM920T. QEMU does not have this core, but has TI's OMAP core, which has the same architecture. In OMAP's CP15,

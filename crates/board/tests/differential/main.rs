@@ -6,15 +6,18 @@
 //! `DIFF_ONLY` runs only this test of each batch. `DIFF_TESTS` sets the number of tests per batch, and `DIFF_SHOW` sets
 //! the number of differences to describe.
 
+mod armv6;
 mod compare;
 mod coprocessors;
 mod deviations;
+mod draw;
 mod generate;
 mod layout;
 mod machine;
 mod model;
 #[path = "../../../arm/src/tests/fuzz/random.rs"]
 mod random;
+mod reserved;
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
@@ -25,7 +28,7 @@ use arm::model::IXP42X;
 use compare::{describe, differences};
 use generate::{Generator, Refused, Rows, Test};
 use layout::{Image, Layout, MAX_TESTS, RESULT_WORDS, Setup};
-use machine::{ARMV4T, ARMV5, Pair, Qemu, XSCALE, assemble, run_core};
+use machine::{ARMV4T, ARMV5, ARMV6, ARMV6K, Pair, Qemu, XSCALE, assemble, run_core};
 use random::Random;
 
 /// Batches, each of up to [`MAX_TESTS`] tests. An entry has: MMU on, alignment check on, FCSE PID, bytes of each cache.
@@ -36,6 +39,9 @@ const BATCHES: [(bool, bool, u32, u32); 16] = [
     (true, true, 0, 8192), (true, false, 100, 16384), (true, true, 2, 32768), (false, true, 0, 4096),
     (true, false, 0, 32768), (true, true, 17, 16384), (true, false, 127, 4096), (true, true, 0, 16384),
 ];
+
+/// Tests of a batch in the short form of a comparison.
+const SHORT: usize = MAX_TESTS / 16;
 
 /// Results of batches.
 #[derive(Default)]
@@ -122,10 +128,11 @@ fn build(
         pid,
         armv5,
         xscale: pair.core.name == IXP42X.name,
+        v6: pair.v6(),
     });
     let mut random = Random::new(seed << 8 | number as u64);
     let mut image = Image::new(&layout, harness, &mut random);
-    let banks = generate::banks(&mut random);
+    let banks = generate::banks(&mut random, pair.v6());
     for (n, bank) in banks.iter().enumerate() {
         image.put_bank(n, bank);
     }
@@ -200,6 +207,9 @@ fn run(
             .or_default() += 1;
         *tally.per_ending.entry(compare::ending(&ours)).or_default() += 1;
         *tally.per_state.entry(state(test)).or_default() += 1;
+        if let Some(name) = compare::store_ending(test, &ours) {
+            *tally.per_ending.entry(name).or_default() += 1;
+        }
         if !differ.is_empty() {
             tally.different += 1;
             *tally
@@ -272,14 +282,41 @@ fn a_million_random_instructions_agree_with_qemu_on_xscale() {
     compare_all(&XSCALE);
 }
 
+#[test]
+fn random_instructions_agree_with_qemu_on_armv6() {
+    compare_some(&ARMV6, SHORT);
+}
+
+#[test]
+fn random_instructions_agree_with_qemu_on_armv6k() {
+    compare_some(&ARMV6K, SHORT);
+}
+
+#[test]
+#[ignore = "needs QEMU for a minute"]
+fn a_million_random_instructions_agree_with_qemu_on_armv6() {
+    compare_all(&ARMV6);
+}
+
+#[test]
+#[ignore = "needs QEMU for a minute"]
+fn a_million_random_instructions_agree_with_qemu_on_armv6k() {
+    compare_all(&ARMV6K);
+}
+
 fn compare_all(pair: &Pair) {
+    compare_some(pair, MAX_TESTS);
+}
+
+/// Compares `most` instructions of each batch, unless the environment says another number.
+fn compare_some(pair: &Pair, most: usize) {
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(pair.core.name);
     std::fs::create_dir_all(&directory).unwrap_or_else(|e| panic!("{e}"));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest/differential/harness.S");
     let harness = assemble(&source, &directory).unwrap_or_else(|e| panic!("{e}"));
     let rows = Rows::new(pair.core, pair.registers);
     let seed = number("DIFF_SEED").unwrap_or(1);
-    let count = number("DIFF_TESTS").map_or(MAX_TESTS, |n| (n as usize).clamp(1, MAX_TESTS));
+    let count = number("DIFF_TESTS").map_or(most, |n| (n as usize).clamp(1, MAX_TESTS));
     let chosen = (0..BATCHES.len())
         .filter(|&n| number("DIFF_BATCH").is_none_or(|only| only as usize == n))
         .collect::<Vec<_>>();

@@ -24,6 +24,15 @@ pub struct View {
     pub armv5: bool,
     /// Whether the core is an XScale.
     pub xscale: bool,
+    /// Whether the core is ARMv6.
+    pub v6: bool,
+    /// Second A32 instruction, which is an exclusive store.
+    pub after: Option<u32>,
+    /// r13 of each mode with an SPSR, in the order FIQ, IRQ, Supervisor, Abort, Undefined, and of User mode. The entry
+    /// of the current mode is not valid.
+    pub stacks: [u32; 6],
+    /// Whether the accessed memory is Device or Strongly Ordered.
+    pub device: bool,
 }
 
 /// A load or store.
@@ -41,6 +50,8 @@ pub struct Access {
     pub base: usize,
     /// Whether the instruction is LDM, STM, PUSH or POP.
     pub multiple: bool,
+    /// Whether the instruction is an exclusive access, SRS or RFE.
+    pub special: bool,
     /// Offset of the new pc in the transfer, if the access loads pc.
     pub pc_at: Option<u32>,
     /// Loaded registers, one bit each.
@@ -110,6 +121,11 @@ impl View {
     }
 
     fn access_arm(&self) -> Option<Access> {
+        if self.v6
+            && let Some(access) = self.access_v6()
+        {
+            return Some(access);
+        }
         if self.insn >> 28 == 15 {
             return None;
         }
@@ -158,6 +174,7 @@ impl View {
             write,
             base,
             multiple: false,
+            special: false,
             pc_at,
             loads,
         }
@@ -182,6 +199,7 @@ impl View {
                     write: true,
                     base,
                     multiple: false,
+                    special: false,
                     pc_at: (loads >> 15 != 0).then_some(0),
                     loads,
                 })
@@ -219,6 +237,7 @@ impl View {
             write,
             base,
             multiple: true,
+            special: false,
             pc_at,
             loads,
         }
@@ -233,6 +252,7 @@ impl View {
             write,
             base,
             multiple: false,
+            special: false,
             pc_at: None,
             loads: if write { 0 } else { 1 << rd },
         };

@@ -139,7 +139,7 @@ impl Debuggee {
             }
             Stop::Reset => return Some(Reason::Exited(0)),
             Stop::Breakpoint | Stop::Observer => Signal::SIGINT,
-            Stop::UnmodelledCp15 { .. } => Signal::SIGILL,
+            Stop::UnmodelledCp15 { .. } | Stop::UnmodelledCase { .. } => Signal::SIGILL,
             Stop::ExceptionLoop => Signal::SIGSEGV,
             Stop::Unmapped(_) | Stop::Unmodelled { .. } | Stop::WireLoop { .. } => Signal::SIGBUS,
         };

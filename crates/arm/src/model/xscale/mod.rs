@@ -138,6 +138,7 @@ impl<B: Bus> Registers<B> {
         // c7: allocate a D-cache line, invalidate the branch target buffer.
         Row::at(0, 7, 2, 5)
             .write(|cpu, value| cpu.maintain(|cpu| cpu.allocate_line(Mva(value & !31)))),
+        Row::at(0, 7, 10, 4).write(|cpu, _| cpu.drain_write_buffer()),
         Row::at(0, 7, 5, 6).write(|cpu, _| cpu.branches.forget()),
         // c9: lock an I-cache line, unlock the I-cache; lock what fills the D-cache, unlock the D-cache.
         Row::at(0, 9, 1, 0).write(|cpu, value| cpu.lock_icache_line(Mva(value))),

@@ -22,6 +22,7 @@
 //! 200 programs execute 950,000 instructions. A third of these instructions jump, mostly to another page. 8 % access
 //! memory, 3 % write CP15, and 9 % are zeros, which do nothing. An interrupt or abort follows one instruction in 6.
 
+mod arm1136;
 mod bus;
 mod charges;
 mod code;
@@ -39,7 +40,7 @@ mod stores;
 mod transactions;
 mod xscale;
 
-use crate::model::{ARM926EJS, Core, FROM_BASE, PHYSICAL, SPLIT};
+use crate::model::{ARM926EJS, ARM1136_R1P3, Core, FROM_BASE, PHYSICAL, SPLIT};
 use program::Program;
 use search::search;
 use setup::SMALL_920T;
@@ -52,6 +53,7 @@ const CORES: [(&str, &Core); 6] = [
     ("arm926ej-s", &ARM926EJS),
     ("arm920t", &SMALL_920T),
     ("xscale", &xscale::SMALL),
+    ("arm1136", &ARM1136_R1P3),
     ("split", &SPLIT),
     ("from-base", &FROM_BASE),
     ("physical", &PHYSICAL),
@@ -100,6 +102,15 @@ fn random_programs_run_alike_on_xscale() {
     );
     // The programs granted coprocessor 0 and accumulated products.
     assert!(tally["sum of products"] > 10, "{tally:?}");
+}
+
+/// Exclusive and unaligned accesses, CPS, SRS and RFE. The reference does not know them, so only the shortcuts are
+/// checked.
+#[test]
+fn random_programs_run_alike_on_the_arm1136() {
+    let (failed, tally) = search(&ARM1136_R1P3, 0, SEEDS / 5, None);
+    assert!(failed.is_none(), "{failed:#?}");
+    assert!(tally["walk"] > 1000, "{tally:?}");
 }
 
 #[test]

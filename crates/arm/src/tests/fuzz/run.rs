@@ -10,7 +10,7 @@ use super::setup::{config, ram};
 use super::steps::{Before, Follower, Plain};
 use crate::bus::Bus;
 use crate::counters::Counters;
-use crate::cpu::{Branches, Cpu, Exit, Fills, Interlock};
+use crate::cpu::{Branches, Cpu, Exit, Fills, Interlock, Monitor};
 use crate::model::{Core, Own, Tagging};
 use crate::psr::Banks;
 use crate::state::State;
@@ -31,6 +31,7 @@ pub struct View {
     own: Own,
     branches: Branches,
     fills: Fills,
+    monitor: Monitor,
     counters: Counters,
 }
 
@@ -48,6 +49,7 @@ pub fn view<B: Bus>(cpu: &Cpu<B>) -> View {
         own: c.own.clone(),
         branches: cpu.branches.clone(),
         fills: cpu.fills.clone(),
+        monitor: cpu.monitor,
         counters: cpu.counters,
     }
 }
@@ -170,8 +172,11 @@ impl Pair {
         let exit = self.plain.step();
         let core = self.plain.config().core;
         let checked = match (core.tlbs, core.tagging) {
-            ([_], Tagging::Virtual) => self.follower.step(&before, &self.plain),
-            // The reference models only a unified TLB, and operations by address that do not translate.
+            ([_], Tagging::Virtual) if !self.plain.is_v6() => {
+                self.follower.step(&before, &self.plain)
+            }
+            // The reference models only a unified TLB, operations by address that do not translate, and no instructions
+            // of ARMv6.
             _ => Ok(()),
         };
         let at = |text| {

@@ -5,10 +5,10 @@ use super::bus::RAM;
 use super::code;
 use super::generate;
 use super::program::Program;
-use super::xscale;
+use super::{arm1136, xscale};
 use crate::config::{Config, Victims};
 use crate::cost::CostTable;
-use crate::model::{ARM920T, Core, Descriptors};
+use crate::model::{ARM920T, Core, Descriptors, Version};
 
 /// The ARM920T with caches as small as those of the other cores, because large caches would never evict a line.
 pub static SMALL_920T: Core = {
@@ -48,10 +48,10 @@ pub fn ram(core: &'static Core, program: &Program) -> Vec<u32> {
     let extended = core.descriptors == Descriptors::Extended;
     for (pa, words) in &program.lines {
         for (pa, word) in (*pa..).step_by(4).zip(words) {
-            ram[pa as usize / 4] = if extended {
-                xscale::word(pa, *word)
-            } else {
-                *word
+            ram[pa as usize / 4] = match core.version {
+                _ if extended => xscale::word(pa, *word),
+                Version::V6 | Version::V6K => arm1136::word(pa, *word),
+                _ => *word,
             };
         }
     }

@@ -14,7 +14,7 @@ pub static SMALL: Core = {
 };
 
 /// Pseudo-random bits that depend on the argument only.
-fn bits(seed: u32) -> u32 {
+pub fn bits(seed: u32) -> u32 {
     let mixed = seed.wrapping_mul(0x9e37_79b9);
     (mixed ^ mixed >> 15).wrapping_mul(0x85eb_ca6b) >> 8
 }
