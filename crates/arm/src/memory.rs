@@ -171,9 +171,11 @@ impl<B: Bus> MemoryPath<B> {
         self.dcache.words_to_write(line, first, count)
     }
 
-    /// Makes the next access to the line of `mva` take the slow path.
-    pub(crate) fn revoke_grant(&mut self, mva: Mva) {
-        self.mmu.grants.take(mva);
+    /// Makes the next access to the line of `mva`, which translates to `pa`, take the slow path.
+    pub(crate) fn revoke_grant(&mut self, mva: Mva, pa: Pa) {
+        if let Some(line) = self.dcache.find(mva, pa) {
+            self.mmu.grants.take(line, mva);
+        }
     }
 
     /// Discards the words of the prefetch buffer.

@@ -64,6 +64,6 @@ impl<B: Bus> Cpu<B> {
     /// Tags the bytes at an address that an exclusive load has read.
     pub(crate) fn tag(&mut self, mva: Mva, pa: Pa) {
         self.monitor.set(mva, pa);
-        self.memory.revoke_grant(mva);
+        self.memory.revoke_grant(mva, pa);
     }
 }

@@ -54,7 +54,7 @@ macro_rules! cores {
             /// Registers that only this kind of core has, as at reset.
             pub(crate) fn own_registers(&self) -> Own {
                 $(if self.name == $name.name {
-                    return $file::own_registers();
+                    return $($file)::+::own_registers();
                 })*
                 unreachable!("cores are made in this folder")
             }

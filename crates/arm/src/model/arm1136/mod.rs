@@ -10,8 +10,8 @@ mod instructions;
 
 use super::rows::Every;
 use super::{
-    Behaviour, Buffers, Core, Descriptors, Multiplier, Organisation, Replacement, Sctlr, Timing,
-    Version,
+    Behaviour, Buffers, Core, Descriptors, Multiplier, Organisation, Replacement, Sctlr, Tagging,
+    Timing, Version,
 };
 use crate::addr::Mva;
 use crate::bus::Bus;
@@ -22,6 +22,7 @@ use crate::observe::TlbSide;
 
 /// Revision r0p4, as in the i.MX31 (D: boot log of a Sony VGF-CP1).
 pub(super) mod r0p4 {
+    pub(crate) use super::super::own::no_registers as own_registers;
     pub(crate) use super::instructions::{ENCODINGS, selectors};
     use super::{Bus, Core, Every, Registers, Rows, Version};
 
@@ -41,6 +42,7 @@ pub(super) mod r0p4 {
 
 /// Revision r1p3, as in the i.MX35. It has ARMv6K and the thread ID registers (`DDI0211K 3.3.37, 8.2`).
 pub(super) mod r1p3 {
+    pub(crate) use super::super::own::no_registers as own_registers;
     pub(crate) use super::instructions::{ENCODINGS, selectors};
     use super::{Bus, Core, Every, Registers, Rows, Threads, Version};
 
@@ -75,6 +77,8 @@ const BASE: Core = Core {
     descriptors: Descriptors::Arm,
     test_and_clean: false,
     // DDI0211K 3.3.6. Refused: B, XP, VE, EE, TRE and AFE, which change what the model does not cover.
+    asids: false,
+    tagging: Tagging::Virtual,
     sctlr: Sctlr {
         writable: 0x0020_fb07 | SCTLR_U,
         reset: 0x0005_0078,

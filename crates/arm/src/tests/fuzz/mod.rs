@@ -49,7 +49,7 @@ use setup::SMALL_920T;
 const SEEDS: u64 = 1000;
 
 /// Cores on which programs may run.
-const CORES: [(&str, &Core); 6] = [
+const CORES: [(&str, &Core); 7] = [
     ("arm926ej-s", &ARM926EJS),
     ("arm920t", &SMALL_920T),
     ("xscale", &xscale::SMALL),

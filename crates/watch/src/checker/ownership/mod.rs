@@ -248,7 +248,7 @@ impl Checker {
             cycle: context.cycle,
             pc,
             pid: context.pid,
-            ttb: context.ttb,
+            space: context.space(),
             path: Path::Call,
             node,
             stack: self.calls.stack(),
