@@ -173,9 +173,9 @@ impl<B: Bus> Cpu<B> {
             self.fetch.line_pc = NO_LINE;
             return Ok(());
         }
+        let distance = self.fetch.key_distance;
         // A cacheable fetch discards the prefetch buffer.
         self.memory.icache.prefetch = None;
-        let distance = self.fetch.key_distance;
         self.fetch.slot = match self.memory.icache.hint(mva, distance, thumb) {
             Some(slot) => slot,
             None => self.find_or_fill(pc, mva, thumb)?,
