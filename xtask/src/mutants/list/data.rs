@@ -207,7 +207,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "mmu.rs",
-        "        self.fast.fill(NOTHING);\n        self.derived",
+        "        self.keys.fill(NO_KEY);\n        self.derived",
         "        self.derived",
         "forgetting all stored translations removes them",
     ),
@@ -225,8 +225,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     survives(
         "mmu.rs",
-        "        self.fast.fill(NOTHING);\n        self.derived.fill(Derived::default());",
-        "        self.fast.fill(NOTHING);",
+        "        self.keys.fill(NO_KEY);\n        self.derived.fill(Derived::default());",
+        "        self.keys.fill(NO_KEY);",
         "forgetting all stored translations clears the lists of those made from each entry",
         "the shortcut is used less often than possible, which is always correct",
     ),
@@ -250,7 +250,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "mmu.rs",
-        "                self.fast[(word * 64 + bit) % FAST] = NOTHING;\n",
+        "                self.keys[(word * 64 + bit) % FAST] = NO_KEY;\n",
         "",
         "removing an entry removes the translations made from it",
     ),
