@@ -19,7 +19,7 @@ use crate::cpu::engine::Entries;
 use crate::isa::Op;
 use crate::tag::{Tagging, way_of};
 use crate::victim::{Held, Victim};
-use hints::{HINTS, Hint, SLOT, SetNumbers};
+use hints::{HINTS, Hint, MOST_SETS, SLOT};
 
 const VALID: u32 = 1;
 
@@ -100,8 +100,6 @@ pub struct ICache<B: Bus> {
     tags: Vec<u32>,
     /// For each line, the MVA of the fetch that filled it. Empty if the tags hold MVAs.
     mvas: Vec<Mva>,
-    /// Parts of the numbers of the sets.
-    numbers: SetNumbers,
     /// The fill of each line. The last element is the prefetch buffer.
     filled: Vec<Filled>,
     /// Operations of each slot: first the shared slots, then each line's own slot. Decoded at first execution.
@@ -177,6 +175,7 @@ impl<B: Bus> ICache<B> {
             false => (0, 0, lines + 1),
         };
         assert!((slots.max(thumb_slots) as Hint) < Hint::MAX / SLOT);
+        assert!(tagging == Tagging::Virtual || geometry.sets() <= MOST_SETS);
         ICache {
             ways: geometry.ways,
             way_shift: geometry.ways.trailing_zeros(),
@@ -187,7 +186,6 @@ impl<B: Bus> ICache<B> {
                 Tagging::Virtual => Vec::new(),
                 Tagging::Physical => vec![Mva(0); lines],
             },
-            numbers: SetNumbers::new(tagging, geometry),
             filled: vec![Filled::default(); lines + 1],
             ops: vec![nothing; slots],
             thumb_ops: vec![[nothing; 2]; thumb_slots],
@@ -231,9 +229,6 @@ impl<B: Bus> ICache<B> {
             self.change_state(line, thumb);
         }
         let slot = self.filled[line].slot;
-        if let Some(tag) = self.tags.get(line) {
-            self.give_hint(line, *tag, thumb, slot);
-        }
         slot.into()
     }
 
@@ -276,13 +271,9 @@ impl<B: Bus> ICache<B> {
             thumb,
         };
         if let Some(held) = self.tags.get_mut(line) {
-            let tag = (self.tagging.compared(mva, pa) & !31) | VALID;
-            *held = tag;
+            *held = (self.tagging.compared(mva, pa) & !31) | VALID;
             if let Some(filled) = self.mvas.get_mut(line) {
                 *filled = Mva(mva.0 & !31);
-            }
-            if B::SHORTCUTS {
-                self.give_hint(line, tag, thumb, slot as u16);
             }
         }
         slot

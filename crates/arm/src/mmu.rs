@@ -90,6 +90,8 @@ pub struct Used {
 /// The memory management unit.
 #[derive(Clone)]
 pub struct Mmu {
+    /// Keys of the fast table, or [`NO_KEY`]. They are apart, so that all can be cleared at once.
+    keys: [u32; FAST],
     fast: [Resolved; FAST],
     /// For each TLB entry, the fast entries derived from it.
     derived: Box<[Derived]>,
@@ -129,7 +131,8 @@ impl Mmu {
             Tagging::Physical => config.dcache.lines() as usize,
         };
         let mut mmu = Mmu {
-            fast: [NOTHING; FAST],
+            keys: [NO_KEY; FAST],
+            fast: [Resolved::default(); FAST],
             derived: vec![Derived::default(); entries].into(),
             tlbs: tlbs.collect(),
             grants: Grants::new(lines_with_several_addresses),
@@ -278,7 +281,7 @@ impl Mmu {
     }
 
     fn forget_all(&mut self) {
-        self.fast.fill(NOTHING);
+        self.keys.fill(NO_KEY);
         self.derived.fill(Derived::default());
         self.grants.take_all();
         self.epoch += 1;
@@ -296,7 +299,7 @@ impl Mmu {
         for (word, mut left) in slots.into_iter().enumerate() {
             while left != 0 {
                 let bit = left.trailing_zeros() as usize;
-                self.fast[(word * 64 + bit) % FAST] = NOTHING;
+                self.keys[(word * 64 + bit) % FAST] = NO_KEY;
                 left &= left - 1;
             }
         }
@@ -331,8 +334,8 @@ impl Mmu {
     #[inline(always)]
     pub fn lookup(&self, mva: Mva, kind: Kind) -> Option<Resolved> {
         let context = self.context_of(kind);
-        let entry = self.fast[Self::slot(mva, context)];
-        (entry.key == mva.0 >> 12 | context).then_some(entry)
+        let slot = Self::slot(mva, context);
+        (self.keys[slot] == mva.0 >> 12 | context).then_some(self.fast[slot])
     }
 
     /// Translates `mva` through the TLB, walks the tables if it misses, and checks permissions.
@@ -376,7 +379,7 @@ impl Mmu {
         let keep = privileged == self.privileged && !self.watching;
         if keep && resolved.holds_for_4_kb() {
             let slot = Self::slot(mva, context);
-            self.fast[slot] = resolved;
+            (self.keys[slot], self.fast[slot]) = (resolved.key, resolved);
             let derived = &mut self.derived[first + n];
             derived.slots[slot / 64] |= 1 << (slot % 64);
             derived.block = (mva, !(entry.size() - 1));
@@ -393,7 +396,8 @@ impl Mmu {
             flags: READ | WRITE | EXECUTE | icache | SECTION,
         };
         if privileged == self.privileged && !self.watching {
-            self.fast[Self::slot(mva, context)] = resolved;
+            let slot = Self::slot(mva, context);
+            (self.keys[slot], self.fast[slot]) = (resolved.key, resolved);
         }
         resolved
     }
@@ -438,7 +442,7 @@ pub use fault::Fault;
 pub use resolved::{
     ALLOCATE, BUFFER, CACHE, DEVICE, EXECUTE, ICACHE, MINI, READ, Resolved, SINGLE, WRITE,
 };
-use resolved::{DOMAIN_SHIFT, NO_KEY, NOTHING, SECTION};
+use resolved::{DOMAIN_SHIFT, NO_KEY, SECTION};
 pub use walk::{DescriptorRead, Descriptors, Mapping, mapping, walk};
 
 #[cfg(test)]

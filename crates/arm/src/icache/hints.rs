@@ -10,7 +10,6 @@
 use super::{ICache, VALID};
 use crate::addr::{Mva, Pa};
 use crate::bus::Bus;
-use crate::config::CacheGeometry;
 use crate::tag::Tagging;
 
 /// A hint holds three fields, from bit 0 up: the key of the line, the generation, and the slot of the line's operations.
@@ -31,42 +30,10 @@ const COLOUR_SHIFT: u32 = 2;
 /// Bit that no key has.
 const NO_KEY: u32 = 1 << 4;
 
-/// The parts of a set's number, in a physically tagged cache. In a virtually tagged cache, both masks are zero.
-#[derive(Clone, Copy)]
-pub(super) struct SetNumbers {
-    /// Mask of the part that is in the offset of a page of 4 KB.
-    offset: usize,
-    /// Mask of the part above, shifted down: the colour.
-    colour: u32,
-}
-
-/// Number of bits of a set's number that are in the offset of a page of 4 KB.
+/// Number of bits of a set's number that are in the offset of a page of 4 KB. The other bits are the colour.
 const OFFSET_BITS: u32 = 7;
-
-impl SetNumbers {
-    /// The parts in a cache of this geometry.
-    pub fn new(tagging: Tagging, geometry: CacheGeometry) -> SetNumbers {
-        if tagging == Tagging::Virtual {
-            return SetNumbers {
-                offset: 0,
-                colour: 0,
-            };
-        }
-        let last = geometry.sets() - 1;
-        let colour = last >> OFFSET_BITS;
-        assert!(colour < 4, "a key has two bits for the colour");
-        SetNumbers {
-            offset: last as usize & ((1 << OFFSET_BITS) - 1),
-            colour,
-        }
-    }
-
-    /// Colour of a set.
-    #[inline(always)]
-    fn colour(self, set: usize) -> u32 {
-        (set >> OFFSET_BITS) as u32 & self.colour
-    }
-}
+/// Maximum number of sets of a physically tagged cache. A key has two bits for the colour.
+pub(super) const MOST_SETS: u32 = 4 << OFFSET_BITS;
 
 impl<B: Bus> ICache<B> {
     /// Returns the distance from an MVA to its key, for all MVAs of the page of `mva`, which translates to `pa`. It is
@@ -77,7 +44,7 @@ impl<B: Bus> ICache<B> {
             Tagging::Virtual => 0,
             Tagging::Physical if (pa.0 ^ mva.0) & 0xfff != 0 => NO_KEY,
             Tagging::Physical => {
-                let colour = self.numbers.colour(self.set(mva.0));
+                let colour = (self.set(mva.0) >> OFFSET_BITS) as u32;
                 (pa.0.wrapping_sub(mva.0)).wrapping_add(colour << COLOUR_SHIFT)
             }
         }
@@ -108,15 +75,14 @@ impl<B: Bus> ICache<B> {
         }
     }
 
-    /// Remembers the slot of a line, which has this tag.
+    /// Remembers the slot of the line that holds `mva`. `distance` is that of [`ICache::key_distance`].
     #[inline(always)]
-    pub(super) fn give_hint(&mut self, line: usize, tag: u32, thumb: bool, slot: u16) {
-        let set = line >> self.way_shift;
-        if (set ^ (tag as usize / 32)) & self.numbers.offset != 0 {
+    pub fn give_hint(&mut self, mva: Mva, distance: u32, thumb: bool, slot: usize) {
+        if distance == NO_KEY {
             return;
         }
-        let key = tag | self.numbers.colour(set) << COLOUR_SHIFT;
-        let hint = self.hint_of(key, thumb) | (Hint::from(slot) * SLOT);
-        self.hints[tag as usize / 32 % HINTS] = hint;
+        let key = (mva.0 & !31).wrapping_add(distance);
+        let hint = self.hint_of(key | VALID, thumb) | (slot as Hint * SLOT);
+        self.hints[key as usize / 32 % HINTS] = hint;
     }
 }

@@ -36,6 +36,7 @@ fn a_line_that_comes_back_unchanged_finds_its_slot_again() {
 fn a_hint_is_forgotten_with_its_line_however_often_all_are() {
     let mut c = cache();
     let slot = c.fill(0, Mva(0x1000), Pa(0x8000), &[1; 8], false);
+    c.give_hint(Mva(0x1000), 0, false, slot);
     assert_eq!(c.hint(Mva(0x1000), 0, false), Some(slot));
     assert_eq!(c.enter(0, false), slot);
     for times in 1..=1 << 17 {

@@ -173,9 +173,9 @@ impl<B: Bus> Cpu<B> {
             self.fetch.line_pc = NO_LINE;
             return Ok(());
         }
+        let distance = self.fetch.key_distance;
         // A cacheable fetch discards the prefetch buffer.
         self.memory.icache.prefetch = None;
-        let distance = self.fetch.key_distance;
         self.fetch.slot = match self.memory.icache.hint(mva, distance, thumb) {
             Some(slot) => slot,
             None => self.find_or_fill(pc, mva, thumb)?,
@@ -252,12 +252,17 @@ impl<B: Bus> Cpu<B> {
     /// Returns the slot of the I-cache line with the instruction at `pc`, using the last translation.
     #[inline(always)]
     fn find_or_fill(&mut self, pc: u32, mva: Mva, thumb: bool) -> Result<usize, Fault> {
-        match self.memory.icache.find(mva, self.fetch.resolved.pa(mva)) {
-            Some(line) => Ok(self.memory.icache.enter(line, thumb)),
+        let slot = match self.memory.icache.find(mva, self.fetch.resolved.pa(mva)) {
+            Some(line) => self.memory.icache.enter(line, thumb),
             // The compiler makes a copy of the function for each state.
-            None if thumb => self.fill_icache(pc, mva, self.fetch.resolved, true),
-            None => self.fill_icache(pc, mva, self.fetch.resolved, false),
+            None if thumb => self.fill_icache(pc, mva, self.fetch.resolved, true)?,
+            None => self.fill_icache(pc, mva, self.fetch.resolved, false)?,
+        };
+        if B::SHORTCUTS {
+            let distance = self.fetch.key_distance;
+            self.memory.icache.give_hint(mva, distance, thumb, slot);
         }
+        Ok(slot)
     }
 
     /// Prefetches an I-cache line (CP15 c7,c13,1): fills the line that holds `mva` if it is cacheable and

@@ -42,13 +42,6 @@ pub struct Resolved {
     pub(super) flags: u32,
 }
 
-/// Matches no access.
-pub(super) const NOTHING: Resolved = Resolved {
-    key: NO_KEY,
-    base: 0,
-    flags: 0,
-};
-
 impl Resolved {
     /// Physical address of `mva`, which is in this page.
     #[inline(always)]

@@ -14,6 +14,7 @@ crate::state!(Control: on, dcache_on, icache_on, s, r, force_write_through, mini
 impl State for Mmu {
     fn save(&self, to: &mut Vec<u8>) {
         let Mmu {
+            keys: _,
             fast: _,
             derived: _,
             tlbs,

@@ -38,7 +38,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "memory/data.rs",
-        "            self.memory.mmu.grants.take(victim);\n            let side",
+        "            self.memory.mmu.grants.take(line, victim);\n            let side",
         "            let side",
         "replacing a line takes its grant",
     ),
@@ -50,7 +50,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "memory/data.rs",
-        ".filter(|page| page.has(need))",
+        ".filter(|page| page.has(kind.permission()))",
         "",
         "a stored translation is used only if it allows the access",
     ),
@@ -62,7 +62,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "memory/maintenance.rs",
-        "            self.memory.mmu.grants.take(victim);\n",
+        "            self.memory.mmu.grants.take(line, victim);\n",
         "",
         "emptying a line for an allocation takes its grant",
     ),
@@ -74,7 +74,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "memory/maintenance.rs",
-        "            self.memory.mmu.grants.take(mva);\n",
+        "            self.memory.mmu.grants.take(line, mva);\n",
         "",
         "invalidating a line takes its grant",
     ),
@@ -86,9 +86,21 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "grants.rs",
-        "self.entries[Self::slot(mva)] = EMPTY;",
+        "self.entries[Self::slot(granted)] = EMPTY;",
         "",
         "taking a grant removes it",
+    ),
+    killed(
+        "grants.rs",
+        "            self.entries[Self::slot(before)] = EMPTY;\n",
+        "",
+        "a line with several addresses has one grant",
+    ),
+    killed(
+        "tag.rs",
+        "            Tagging::Physical => pa.0,",
+        "            Tagging::Physical => mva.0,",
+        "physical tags are compared with physical addresses",
     ),
     killed(
         "grants.rs",
@@ -195,7 +207,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "mmu.rs",
-        "        self.fast.fill(NOTHING);\n        self.derived",
+        "        self.keys.fill(NO_KEY);\n        self.derived",
         "        self.derived",
         "forgetting all stored translations removes them",
     ),
@@ -213,8 +225,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     survives(
         "mmu.rs",
-        "        self.fast.fill(NOTHING);\n        self.derived.fill(Derived::default());",
-        "        self.fast.fill(NOTHING);",
+        "        self.keys.fill(NO_KEY);\n        self.derived.fill(Derived::default());",
+        "        self.keys.fill(NO_KEY);",
         "forgetting all stored translations clears the lists of those made from each entry",
         "the shortcut is used less often than possible, which is always correct",
     ),
@@ -238,7 +250,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "mmu.rs",
-        "                self.fast[(word * 64 + bit) % FAST] = NOTHING;\n",
+        "                self.keys[(word * 64 + bit) % FAST] = NO_KEY;\n",
         "",
         "removing an entry removes the translations made from it",
     ),

@@ -13,8 +13,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "icache.rs",
-        "        let tag = self.invalidate(line);\n        (line,",
-        "        let tag = core::mem::take(&mut self.tags[line]);\n        (line,",
+        "        self.invalidate(line);\n        (line,",
+        "        self.tags[line] = 0;\n        (line,",
         "replacing a line removes its hint",
     ),
     killed(
@@ -24,22 +24,34 @@ pub const MUTANTS: &[Mutant] = &[
         "invalidating the whole I-cache removes all hints",
     ),
     killed(
-        "icache.rs",
+        "icache/hints.rs",
         "        if self.generation == 0 {\n            self.hints.fill(0);\n        }\n",
         "",
         "a generation number that is used again finds no old hint",
     ),
     killed(
-        "icache.rs",
-        "        Hint::from(tag | if thumb { THUMB } else { 0 }) | self.generation",
-        "        Hint::from(tag) | self.generation",
+        "icache/hints.rs",
+        "        Hint::from(key | if thumb { THUMB } else { 0 }) | self.generation",
+        "        Hint::from(key) | self.generation",
         "a hint is valid for one state, ARM or Thumb",
     ),
     killed(
-        "icache.rs",
-        "        Hint::from(tag | if thumb { THUMB } else { 0 }) | self.generation",
-        "        Hint::from(tag | if thumb { THUMB } else { 0 })",
+        "icache/hints.rs",
+        "        Hint::from(key | if thumb { THUMB } else { 0 }) | self.generation",
+        "        Hint::from(key | if thumb { THUMB } else { 0 })",
         "a hint is valid for one generation",
+    ),
+    killed(
+        "icache/hints.rs",
+        ".wrapping_add(colour << COLOUR_SHIFT)",
+        "",
+        "a physically tagged line of another colour has another hint",
+    ),
+    killed(
+        "icache/hints.rs",
+        "            Tagging::Physical if (pa.0 ^ mva.0) & 0xfff != 0 => NO_KEY,\n",
+        "",
+        "fetches from a page of 1 KB do not use the hint of a line in another set",
     ),
     killed(
         "icache.rs",
@@ -264,8 +276,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "cpu/cp15.rs",
-        "        self.cp15.xscale.branches.forget();\n        self.fcse.set(self.cp15.pid, self.cp15.sctlr & 1 != 0);\n        self.horizon = 0;",
-        "        self.cp15.xscale.branches.forget();\n        self.fcse.set(self.cp15.pid, self.cp15.sctlr & 1 != 0);",
+        "        self.branches.forget();\n        self.fcse.set(self.cp15.pid, self.cp15.sctlr & 1 != 0);\n        self.horizon = 0;",
+        "        self.branches.forget();\n        self.fcse.set(self.cp15.pid, self.cp15.sctlr & 1 != 0);",
         "a PID write ends the instruction loop",
     ),
     killed(
@@ -300,8 +312,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "memory/maintenance.rs",
-        "            self.invalidate_icache_line(line);\n        }\n        self.refetch();",
-        "            self.invalidate_icache_line(line);\n        }",
+        "                    cpu.invalidate_icache_line(line);\n                }\n                cpu.refetch();",
+        "                    cpu.invalidate_icache_line(line);\n                }",
         "invalidating the current line by address makes the core look it up again",
     ),
     killed(
@@ -312,8 +324,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "memory/maintenance.rs",
-        "        self.counters.icache_invalidates += 1;\n        self.cp15.xscale.branches.forget();\n        self.refetch();",
-        "        self.counters.icache_invalidates += 1;\n        self.cp15.xscale.branches.forget();",
+        "        self.counters.icache_invalidates += 1;\n        self.branches.forget();\n        self.refetch();",
+        "        self.counters.icache_invalidates += 1;\n        self.branches.forget();",
         "invalidating all lines makes the core look up the current one again",
     ),
 ];

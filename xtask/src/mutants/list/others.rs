@@ -90,9 +90,9 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "translations.rs",
-        "            entry.checked = (ttb, Vec::new());\n            entry.reported_to.clear();",
-        "            entry.checked = (ttb, Vec::new());",
-        "use of an entry can be reported again under another table base",
+        "            entry.checked = (space, Vec::new());\n            entry.reported_to.clear();",
+        "            entry.checked = (space, Vec::new());",
+        "use of an entry can be reported again in another address space",
     ),
     killed(
         "translations.rs",
@@ -180,14 +180,14 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "translations.rs",
-        "if !entry.changed && entry.ttb == ttb || entry.levels == 0 {",
+        "if !entry.changed && entry.space == space || entry.levels == 0 {",
         "if !entry.changed || entry.levels == 0 {",
-        "a new table base makes entries stale",
+        "a new address space makes entries stale",
     ),
     killed(
         "translations.rs",
-        "if !entry.changed && entry.ttb == ttb || entry.levels == 0 {",
-        "if entry.ttb == ttb || entry.levels == 0 {",
+        "if !entry.changed && entry.space == space || entry.levels == 0 {",
+        "if entry.space == space || entry.levels == 0 {",
         "a write to a descriptor makes entries stale",
     ),
     killed(
@@ -198,7 +198,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "translations.rs",
-        "            && now.cb == then.cb\n",
+        "            && now.attributes.cb == then.attributes.cb\n",
         "",
         "an entry with other cache attributes is stale",
     ),
@@ -228,15 +228,15 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "translations.rs",
-        "let all = [Kind::Read, Kind::Write];",
-        "let all = [Kind::Read];",
+        "let all = [Kind::Read, Kind::Write, Kind::Fetch];",
+        "let all = [Kind::Read, Kind::Fetch];",
         "permissions of writes count",
     ),
     killed(
         "translations.rs",
-        "            entry.changed |= entry.ttb != ttb;\n",
+        "            entry.changed |= entry.space != space;\n",
         "",
-        "an entry is reported again if it was good under another table base in between",
+        "an entry is reported again if it was good in another address space in between",
     ),
     killed(
         "translations.rs",
@@ -405,8 +405,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "mod.rs",
-        "process: (context.ttb, context.pid),",
-        "process: (0, 0),",
+        "process: (context.space(), context.pid),",
+        "process: (arm::AddressSpace::default(), 0),",
         "each process is a separate user",
     ),
     killed(
