@@ -271,3 +271,11 @@ pub fn store_faults_without_tag(view: &View, causes: [u32; 2], result: u32) -> b
     let stores = view.is_exclusive() && view.access().is_some_and(|a| a.write);
     stores && causes == [4, 0] && result == 1
 }
+
+/// Matches Thumb forms for high registers with low registers. ARMv6 allows MOV.
+pub fn high_forms(view: &View) -> bool {
+    let copy = view.v6 && view.bits(9, 8) == 2;
+    let add_compare_move = view.is(0xfc00, 0x4400) && view.bits(9, 8) != 3 && !copy;
+    let compare_pc = view.is(0xff00, 0x4500) && view.bits(7, 7) == 1 && view.bits(2, 0) == 7;
+    view.thumb && (add_compare_move && view.bits(7, 6) == 0 || compare_pc)
+}
