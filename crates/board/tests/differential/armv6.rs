@@ -213,7 +213,7 @@ pub fn tidy_cps(view: &mut View, random: &mut Random) {
 /// Returns how an exclusive store ended, for the counts. `result` is its Rd.
 pub fn store_ending(view: &View, fell_through: bool, result: u32) -> Option<&'static str> {
     let store = view.is_exclusive() && view.access().is_some_and(|a| a.write);
-    (store && fell_through).then(|| match (result, view.after) {
+    (store && fell_through).then_some(match (result, view.after) {
         (0, _) => "exclusive store that stored",
         (_, Some(_)) => "exclusive store after a load that did not store",
         _ => "exclusive store without a load",
