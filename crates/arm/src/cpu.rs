@@ -238,7 +238,8 @@ impl<B: Bus> Cpu<B> {
         if signals.attention {
             return Some(Exit::Attention);
         }
-        if (self.waiting || signals.stopped) && !(signals.irq || signals.fiq) {
+        let wakes = signals.irq || signals.fiq || self.imprecise_abort;
+        if (self.waiting || signals.stopped) && !wakes {
             return self.sleep(limit);
         }
         self.waiting = false;

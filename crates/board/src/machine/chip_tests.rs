@@ -137,8 +137,8 @@ fn an_instruction_of_a_later_version_is_undefined_and_gives_a_note() {
     let mut m = chip(&[0xe191_0f9f]);
     assert_eq!(m.run_for(Duration::from_millis(1)), Stop::ExceptionLoop);
     let notes = m.notes();
-    let is_told = notes[0].starts_with("the instruction `ldrex r0, [r1]` at 0x")
-        && notes[0]
+    let is_told = notes[1].starts_with("the instruction `ldrex r0, [r1]` at 0x")
+        && notes[1]
             .ends_with("is of ARMv6; the board's core is ARMv5TEJ, on which it is undefined");
     assert!(is_told, "{notes:?}");
 }

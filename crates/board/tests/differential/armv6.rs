@@ -213,7 +213,7 @@ pub fn tidy_cps(view: &mut View, random: &mut Random) {
 /// Returns how an exclusive store ended, for the counts. `result` is its Rd.
 pub fn store_ending(view: &View, fell_through: bool, result: u32) -> Option<&'static str> {
     let store = view.is_exclusive() && view.access().is_some_and(|a| a.write);
-    (store && fell_through).then(|| match (result, view.after) {
+    (store && fell_through).then_some(match (result, view.after) {
         (0, _) => "exclusive store that stored",
         (_, Some(_)) => "exclusive store after a load that did not store",
         _ => "exclusive store without a load",
@@ -270,4 +270,12 @@ pub fn block_operation(view: &View) -> bool {
 pub fn store_faults_without_tag(view: &View, causes: [u32; 2], result: u32) -> bool {
     let stores = view.is_exclusive() && view.access().is_some_and(|a| a.write);
     stores && causes == [4, 0] && result == 1
+}
+
+/// Matches Thumb forms for high registers with low registers. ARMv6 allows MOV.
+pub fn high_forms(view: &View) -> bool {
+    let copy = view.v6 && view.bits(9, 8) == 2;
+    let add_compare_move = view.is(0xfc00, 0x4400) && view.bits(9, 8) != 3 && !copy;
+    let compare_pc = view.is(0xff00, 0x4500) && view.bits(7, 7) == 1 && view.bits(2, 0) == 7;
+    view.thumb && (add_compare_move && view.bits(7, 6) == 0 || compare_pc)
 }

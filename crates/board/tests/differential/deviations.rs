@@ -134,7 +134,7 @@ pub static ENTRIES: &[Entry] = &[
     unpredictable(
         "Thumb high register forms with low registers",
         "A7.1 ADD, CMP, MOV (high registers)",
-        high_forms,
+        armv6::high_forms,
     ),
     unpredictable(
         "half of a BL without the other",
@@ -433,13 +433,6 @@ fn exchange_operands(view: &View) -> bool {
 
 fn conditional_breakpoint(view: &View) -> bool {
     arm(view) && view.is(0x0ff0_00f0, 0x0120_0070) && view.insn >> 28 != 14
-}
-
-fn high_forms(view: &View) -> bool {
-    let copy = view.v6 && view.bits(9, 8) == 2;
-    let add_compare_move = view.is(0xfc00, 0x4400) && view.bits(9, 8) != 3 && !copy;
-    let compare_pc = view.is(0xff00, 0x4500) && view.bits(7, 7) == 1 && view.bits(2, 0) == 7;
-    view.thumb && (add_compare_move && view.bits(7, 6) == 0 || compare_pc)
 }
 
 /// Matches a first half without its second half: QEMU decodes both halves at once and has no instruction for one half.

@@ -172,6 +172,19 @@ fn a_refused_buffered_store_aborts_at_the_barrier() {
     assert_eq!((cpu.cp15.dfsr, cpu.imprecise_abort), (0x406, false));
 }
 
+/// The wait drains the write buffer, so that the abort can become pending within the wait.
+#[test]
+fn an_imprecise_abort_ends_the_wait_for_interrupt() {
+    let mut cpu = mapped_on(&ARM1136_R1P3, TestBus::new(1 << 20), |bus| bus);
+    let (store, wait) = (0xe581_0000, 0xee07_0f90);
+    cpu.bus.put(0x2_0000, &[0xf108_0100, store, wait]); // cpsie a; str r0, [r1]
+    cpu.bus.read_only_from = 0x8_0000;
+    cpu.r[1] = 0x48_0000;
+    cpu.set_pc(0x2_0000);
+    steps(&mut cpu, 4);
+    assert_eq!((cpu.mode(), cpu.r[14]), (Mode::Abort, 0x2_0014));
+}
+
 #[test]
 fn stores_of_the_pc_store_the_address_plus_8() {
     let cpu = after_on_v6(0xe581_f000, &[0, 0x100]); // str pc, [r1]
