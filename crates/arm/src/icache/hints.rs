@@ -4,8 +4,9 @@
 //! The key of a line is its MVA. A matching hint is then always right, because a line that leaves takes its hint along.
 //! In a physically tagged cache, lines have several MVAs, and a mapping may change while its lines stay. The key is
 //! therefore the physical address, with the colour of the line's set in bits 3:2. The fetch that knows the translation
-//! of its page knows the distance of the keys from the MVAs ([`ICache::key_distance`]). A page of 1 KB may have an
-//! offset in its 4 KB that differs from the offset of its memory. Its fetches use no hints, and its lines have none.
+//! of its page knows the distance of the keys from the MVAs ([`ICache::key_distance`]). The lines of a page of
+//! 1 KB may be in other sets than the same memory in a page of 4 KB. Its fetches then use no hints, and its lines have
+//! none.
 
 use super::{ICache, VALID};
 use crate::addr::{Mva, Pa};
@@ -42,9 +43,12 @@ impl<B: Bus> ICache<B> {
     pub fn key_distance(&self, mva: Mva, pa: Pa) -> u32 {
         match self.tagging {
             Tagging::Virtual => 0,
-            Tagging::Physical if (pa.0 ^ mva.0) & 0xfff != 0 => NO_KEY,
             Tagging::Physical => {
-                let colour = (self.set(mva.0) >> OFFSET_BITS) as u32;
+                let (set, of_memory) = (self.set(mva.0), self.set(pa.0));
+                if (set ^ of_memory) % (1 << OFFSET_BITS) != 0 {
+                    return NO_KEY;
+                }
+                let colour = (set >> OFFSET_BITS) as u32;
                 (pa.0.wrapping_sub(mva.0)).wrapping_add(colour << COLOUR_SHIFT)
             }
         }
