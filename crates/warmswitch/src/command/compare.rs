@@ -29,6 +29,7 @@ use host::import;
 use host::import::machine::Machine;
 use results::figures::published::Papers;
 use results::render::part::Part;
+use results::runs::campaign::Campaign;
 use results::runs::run::Run;
 use results::runs::selection::Selection;
 
@@ -96,25 +97,8 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         .iter()
         .map(|file| import::file(file))
         .collect::<Result<_>>()?;
-    let common = args.how.options()?;
-    let cores = cores::EXPERIMENTS.into_iter().filter(|_| args.cores);
-    let cores = cores.map(|name| (name, true));
-    let asked = EXPERIMENTS.into_iter().chain(cores).map(|(name, quick)| {
-        let mut options = common.clone();
-        options.quick |= quick;
-        Ok((Experiment::load(name)?, options))
-    });
-    let asked: Vec<(Experiment, Options)> = asked.collect::<Result<_>>()?;
-    let explain = |started: &Started<'_>, so_far: &SoFar| match args.explain {
-        true if started.e.name == EXPLAINED => explanations(started, so_far),
-        _ => Vec::new(),
-    };
-    let measured = run::execute_all(&asked, &common, &explain)?;
-    let experiments = asked.into_iter().map(|(experiment, _)| experiment);
-    let done: Vec<_> = experiments
-        .zip(measured)
-        .map(|(e, (campaign, runs))| (e, campaign, runs))
-        .collect();
+    let done = measure(args)?;
+    let jobs = run::jobs(&args.how.options()?);
     let json = args.how.json;
     let papers = Papers::load()?;
     let mut materials: Vec<Material> = done
@@ -124,7 +108,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
             if args.explain && experiment.name == EXPLAINED {
                 // Nothing is left to explain unless all points were stored.
                 let left = worst::unexplained(runs, material.kind);
-                parallel(&left, run::jobs(&common), |run| {
+                parallel(&left, jobs, |run| {
                     worst::explain(run, &|line| eprintln!("{line}"));
                     Ok(())
                 })?;
@@ -150,6 +134,29 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         }
     }
     Ok(outcome)
+}
+
+/// Measures the missing points of all experiments. Explains the worst latencies beside them.
+fn measure(args: &Args) -> Result<Vec<(Experiment, Campaign, Vec<Run>)>> {
+    let common = args.how.options()?;
+    let cores = cores::EXPERIMENTS.into_iter().filter(|_| args.cores);
+    let cores = cores.map(|name| (name, true));
+    let asked = EXPERIMENTS.into_iter().chain(cores).map(|(name, quick)| {
+        let mut options = common.clone();
+        options.quick |= quick;
+        Ok((Experiment::load(name)?, options))
+    });
+    let asked: Vec<(Experiment, Options)> = asked.collect::<Result<_>>()?;
+    let explain = |started: &Started<'_>, so_far: &SoFar| match args.explain {
+        true if started.e.name == EXPLAINED => explanations(started, so_far),
+        _ => Vec::new(),
+    };
+    let measured = run::execute_all(&asked, &common, &explain)?;
+    let experiments = asked.into_iter().map(|(experiment, _)| experiment);
+    let done = experiments.zip(measured);
+    Ok(done
+        .map(|(e, (campaign, runs))| (e, campaign, runs))
+        .collect())
 }
 
 /// Returns the work that explains the worst latencies of a measured experiment.
