@@ -75,7 +75,7 @@ fn files_that_cannot_be_a_card_are_refused_by_name() {
     assert!(cut.contains("cut off") && cut.contains("2097152"), "{cut}");
     let folder = path.parent().unwrap();
     assert!(refused(folder, false).contains("no regular file"));
-    assert!(refused(&folder.join("none"), false).contains("No such file"));
+    assert!(refused(&folder.join("none"), false).contains("there is no such file"));
     assert!(refused(Path::new("/dev/null"), true).contains("no regular file"));
     remove(&path);
 }

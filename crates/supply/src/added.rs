@@ -277,7 +277,7 @@ mod tests {
         };
         let none = error(format!("{}/none", dir.display()));
         assert!(
-            none.contains("/none") && none.contains("No such file"),
+            none.contains("/none") && none.contains("there is no such file"),
             "{none}"
         );
         let machine = error("/bin/true".into());

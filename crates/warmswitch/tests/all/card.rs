@@ -57,7 +57,7 @@ fn a_card_that_the_board_cannot_have_is_refused_before_the_boot() {
     refused(
         &folder.join("none"),
         &BOARD,
-        &["--sd", "none", "No such file"],
+        &["--sd", "none", "there is no such file"],
     );
 }
 
