@@ -51,9 +51,9 @@ pub fn parallel_and_then<T: Send>(
         for _ in 0..jobs.max(1) {
             scope.spawn(|| {
                 while let Some(item) = next(&waiting, &changed) {
+                    let _running = Running(&waiting, &changed);
                     let result = each(item);
                     let mut waiting = lock(&waiting);
-                    waiting.running -= 1;
                     match result {
                         Ok(more) => more
                             .into_iter()
@@ -61,7 +61,6 @@ pub fn parallel_and_then<T: Send>(
                             .for_each(|m| waiting.items.push_front(m)),
                         Err(error) => waiting.error = waiting.error.take().or(Some(error)),
                     }
-                    changed.notify_all();
                 }
             });
         }
@@ -77,6 +76,16 @@ struct Waiting<T> {
     /// Number of items that run. Each of them may return more items.
     running: usize,
     error: Option<anyhow::Error>,
+}
+
+/// An item that runs. It also ends if its thread panics, so that no other thread waits for it forever.
+struct Running<'a, T>(&'a Mutex<Waiting<T>>, &'a Condvar);
+
+impl<T> Drop for Running<'_, T> {
+    fn drop(&mut self) {
+        lock(self.0).running -= 1;
+        self.1.notify_all();
+    }
 }
 
 /// Takes the next item. Waits while none is there and a running item may still return some.
@@ -131,6 +140,16 @@ mod tests {
             all.sort_unstable();
             assert_eq!(all, [1, 2, 3, 10, 11, 110]);
         }
+    }
+
+    #[test]
+    fn a_panic_of_one_item_does_not_keep_the_others_waiting() {
+        let each = |item: u32| {
+            assert!(item != 1, "one");
+            Ok(Vec::new())
+        };
+        let all = || parallel_and_then(vec![1, 2, 3], 2, each);
+        assert!(std::panic::catch_unwind(all).is_err());
     }
 
     #[test]
