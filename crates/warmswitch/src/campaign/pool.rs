@@ -133,6 +133,7 @@ pub struct Pool<'a, B: BoardBus> {
     pub jobs: usize,
     /// Called for each point whose command has ended.
     pub seen: &'a (dyn Fn(Place, &Session<B>) + Sync),
+    /// Called when the last point of an experiment has ended.
     pub then: &'a Then<'a>,
 }
 
@@ -265,11 +266,11 @@ impl<B: BoardBus + Clone + Send> Pool<'_, B> {
         }
         let mut shared = lock(shared);
         let shared = &mut *shared;
-        *(if result.is_ok() {
-            &mut shared.measured
-        } else {
-            &mut shared.failed
-        }) += 1;
+        let count = match result {
+            Ok(_) => &mut shared.measured,
+            Err(_) => &mut shared.failed,
+        };
+        *count += 1;
         let mut follow_ups = Vec::new();
         for at in equal.places() {
             let started = &self.started[at.experiment];

@@ -97,8 +97,8 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         .iter()
         .map(|file| import::file(file))
         .collect::<Result<_>>()?;
-    let done = measure(args)?;
-    let jobs = run::jobs(&args.how.options()?);
+    let common = args.how.options()?;
+    let done = measure(args, &common)?;
     let json = args.how.json;
     let papers = Papers::load()?;
     let mut materials: Vec<Material> = done
@@ -108,7 +108,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
             if args.explain && experiment.name == EXPLAINED {
                 // Nothing is left to explain unless all points were stored.
                 let left = worst::unexplained(runs, material.kind);
-                parallel(&left, jobs, |run| {
+                parallel(&left, run::jobs(&common), |run| {
                     worst::explain(run, &|line| eprintln!("{line}"));
                     Ok(())
                 })?;
@@ -137,8 +137,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
 }
 
 /// Measures the missing points of all experiments. Explains the worst latencies beside them.
-fn measure(args: &Args) -> Result<Vec<(Experiment, Campaign, Vec<Run>)>> {
-    let common = args.how.options()?;
+fn measure(args: &Args, common: &Options) -> Result<Vec<(Experiment, Campaign, Vec<Run>)>> {
     let cores = cores::EXPERIMENTS.into_iter().filter(|_| args.cores);
     let cores = cores.map(|name| (name, true));
     let asked = EXPERIMENTS.into_iter().chain(cores).map(|(name, quick)| {
@@ -151,7 +150,7 @@ fn measure(args: &Args) -> Result<Vec<(Experiment, Campaign, Vec<Run>)>> {
         true if started.e.name == EXPLAINED => explanations(started, so_far),
         _ => Vec::new(),
     };
-    let measured = run::execute_all(&asked, &common, &explain)?;
+    let measured = run::execute_all(&asked, common, &explain)?;
     let experiments = asked.into_iter().map(|(experiment, _)| experiment);
     let done = experiments.zip(measured);
     Ok(done
