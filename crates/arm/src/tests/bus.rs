@@ -152,6 +152,57 @@ impl Bus for TestBus {
     }
 }
 
+/// The accesses of a bus that passes them on to its [`TestBus`].
+macro_rules! passes_on {
+    () => {
+        fn read(&mut self, now: u64, pa: Pa, width: Width) -> Result<(u32, u32), BusError> {
+            self.0.read(now, pa, width)
+        }
+
+        fn write(&mut self, now: u64, pa: Pa, width: Width, value: u32) -> Result<u32, BusError> {
+            self.0.write(now, pa, width, value)
+        }
+
+        fn read_line(
+            &mut self,
+            now: u64,
+            pa: Pa,
+            line: &mut [u32; 8],
+        ) -> Result<BurstTime, BusError> {
+            self.0.read_line(now, pa, line)
+        }
+
+        fn read_words(
+            &mut self,
+            now: u64,
+            pa: Pa,
+            words: &mut [u32],
+        ) -> Result<BurstTime, BusError> {
+            self.0.read_words(now, pa, words)
+        }
+
+        fn write_words(&mut self, now: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError> {
+            self.0.write_words(now, pa, words)
+        }
+
+        fn advance(&mut self, now: u64) -> Signals {
+            self.0.advance(now)
+        }
+
+        fn next_event(&self) -> u64 {
+            self.0.next_event()
+        }
+
+        fn peek(&self, pa: Pa) -> Option<u8> {
+            self.0.peek(pa)
+        }
+
+        fn poke(&mut self, pa: Pa, value: u8) -> bool {
+            self.0.poke(pa, value)
+        }
+    };
+}
+
 /// A [`TestBus`] with an observer. At each event, the observer requests that all uses of translations are reported
 /// again.
 #[derive(Clone)]
@@ -168,41 +219,7 @@ impl Bus for ObservedBus {
         self.0.spent[cause as usize] += cycles;
     }
 
-    fn read(&mut self, now: u64, pa: Pa, width: Width) -> Result<(u32, u32), BusError> {
-        self.0.read(now, pa, width)
-    }
-
-    fn write(&mut self, now: u64, pa: Pa, width: Width, value: u32) -> Result<u32, BusError> {
-        self.0.write(now, pa, width, value)
-    }
-
-    fn read_line(&mut self, now: u64, pa: Pa, line: &mut [u32; 8]) -> Result<BurstTime, BusError> {
-        self.0.read_line(now, pa, line)
-    }
-
-    fn read_words(&mut self, now: u64, pa: Pa, words: &mut [u32]) -> Result<BurstTime, BusError> {
-        self.0.read_words(now, pa, words)
-    }
-
-    fn write_words(&mut self, now: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError> {
-        self.0.write_words(now, pa, words)
-    }
-
-    fn advance(&mut self, now: u64) -> Signals {
-        self.0.advance(now)
-    }
-
-    fn next_event(&self) -> u64 {
-        self.0.next_event()
-    }
-
-    fn peek(&self, pa: Pa) -> Option<u8> {
-        self.0.peek(pa)
-    }
-
-    fn poke(&mut self, pa: Pa, value: u8) -> bool {
-        self.0.poke(pa, value)
-    }
+    passes_on! {}
 }
 
 /// A [`TestBus`] of a core without shortcuts.
@@ -212,39 +229,5 @@ pub(crate) struct PlainBus(pub TestBus);
 impl Bus for PlainBus {
     const SHORTCUTS: bool = false;
 
-    fn read(&mut self, now: u64, pa: Pa, width: Width) -> Result<(u32, u32), BusError> {
-        self.0.read(now, pa, width)
-    }
-
-    fn write(&mut self, now: u64, pa: Pa, width: Width, value: u32) -> Result<u32, BusError> {
-        self.0.write(now, pa, width, value)
-    }
-
-    fn read_line(&mut self, now: u64, pa: Pa, line: &mut [u32; 8]) -> Result<BurstTime, BusError> {
-        self.0.read_line(now, pa, line)
-    }
-
-    fn read_words(&mut self, now: u64, pa: Pa, words: &mut [u32]) -> Result<BurstTime, BusError> {
-        self.0.read_words(now, pa, words)
-    }
-
-    fn write_words(&mut self, now: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError> {
-        self.0.write_words(now, pa, words)
-    }
-
-    fn advance(&mut self, now: u64) -> Signals {
-        self.0.advance(now)
-    }
-
-    fn next_event(&self) -> u64 {
-        self.0.next_event()
-    }
-
-    fn peek(&self, pa: Pa) -> Option<u8> {
-        self.0.peek(pa)
-    }
-
-    fn poke(&mut self, pa: Pa, value: u8) -> bool {
-        self.0.poke(pa, value)
-    }
+    passes_on! {}
 }

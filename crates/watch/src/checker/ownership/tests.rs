@@ -31,8 +31,6 @@ const USES: u32 = 0xc000_5000;
 
 pub(super) struct Driver {
     script: Scripted,
-    cycle: u64,
-    mode: u32,
 }
 
 fn entry(call: DmaCall) -> u32 {
@@ -50,24 +48,11 @@ impl Driver {
             pages: None,
             buffers: Some(DmaFunctions(entries)),
         });
-        Driver {
-            script,
-            cycle: 100,
-            mode: 0x13,
-        }
+        Driver { script }
     }
 
     pub(super) fn send(&mut self, pc: u32, event: Event<'_>) {
-        self.cycle += 1;
-        let context = Context {
-            cycle: self.cycle,
-            pc,
-            mode: self.mode,
-            ttb: self.script.ttb,
-            ..Context::default()
-        };
-        let script = &mut self.script;
-        script.checker.observe(&script.bus, &context, event);
+        self.script.send(pc, event);
     }
 
     pub(super) fn fetched(&mut self, pc: u32, value: u32, registers: &[u32; 16]) {
@@ -146,7 +131,7 @@ impl Driver {
     pub(super) fn moves(&mut self, pa: u32, bytes: u32, writes: bool) {
         let transfer = Transfer {
             master: 3,
-            cycle: self.cycle,
+            cycle: self.script.cycle,
             cycles: 1,
             pa,
             bytes: vec![0; bytes as usize],
@@ -222,7 +207,7 @@ fn neighbours_in_the_lines_of_a_buffer_and_programs_are_not_reported() {
         driver.loads(pa);
         driver.stores(pa);
     }
-    driver.mode = 0x10;
+    driver.script.mode = 0x10;
     driver.loads(BUFFER);
     driver.stores(BUFFER);
     assert_eq!(driver.kinds(), []);

@@ -19,7 +19,8 @@ pub(crate) const LOADED: u32 = 0xc200_0000;
 pub(crate) struct Scripted {
     pub(crate) bus: SystemBus,
     pub(crate) checker: Checker,
-    cycle: u64,
+    pub(crate) cycle: u64,
+    pub(crate) mode: u32,
     pub(crate) ttb: u32,
 }
 
@@ -33,6 +34,7 @@ impl Scripted {
             bus,
             checker,
             cycle: 0,
+            mode: 0x13,
             ttb: 0x4000,
         }
     }
@@ -42,7 +44,7 @@ impl Scripted {
         let context = Context {
             cycle: self.cycle,
             pc,
-            mode: 0x13,
+            mode: self.mode,
             ttb: self.ttb,
             ..Context::default()
         };

@@ -33,6 +33,18 @@ fn open_line(rig: &mut Rig, loops: bool, fifo: bool) {
     );
 }
 
+/// Starts channel 2 on a list of one descriptor that copies within memory.
+fn start_copy(rig: &mut Rig, data: u32, config: u32) {
+    words(
+        rig,
+        LIST + 0x80,
+        &[0, next_view(2) | data, SOURCE, TARGET + 64, config],
+    );
+    rig.write(at(2, CNDA), LIST + 0x80);
+    rig.write(at(2, CNDC), 2 << 3 | 7);
+    rig.write(GE, 4);
+}
+
 #[test]
 fn a_serial_line_sends_at_its_own_pace() {
     for fifo in [false, true] {
@@ -166,14 +178,7 @@ fn suspended_and_disabled_channels_move_nothing() {
     rig.run(rig.now + 10 * FRAME);
     assert_eq!(rig.ram(TARGET, 8), pattern(8));
     // A chain that is disabled in the middle of a block.
-    words(
-        &mut rig,
-        LIST + 0x80,
-        &[0, next_view(2) | 4096, SOURCE, TARGET + 64, copies(0)],
-    );
-    rig.write(at(2, CNDA), LIST + 0x80);
-    rig.write(at(2, CNDC), 2 << 3 | 7);
-    rig.write(GE, 4);
+    start_copy(&mut rig, 4096, copies(0));
     rig.run(rig.now + 3000);
     rig.write(GD, 4);
     let left = rig.read(at(2, CUBC));
@@ -188,14 +193,7 @@ fn suspended_and_disabled_channels_move_nothing() {
 fn a_transfer_that_is_saved_continues_in_another_machine() {
     let mut rig = rig();
     looped(&mut rig, 21);
-    words(
-        &mut rig,
-        LIST + 0x80,
-        &[0, next_view(2) | 4000, SOURCE, TARGET + 64, copies(2)],
-    );
-    rig.write(at(2, CNDA), LIST + 0x80);
-    rig.write(at(2, CNDC), 2 << 3 | 7);
-    rig.write(GE, 4);
+    start_copy(&mut rig, 4000, copies(2));
     for n in 0..8 {
         rig.run(rig.now + 1000 + 20_001 * n);
         let (now, saved) = (rig.now, rig.saved());
